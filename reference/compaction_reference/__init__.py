@@ -1,0 +1,1 @@
+"""The rules of `spec/` as plain Python: dicts in, dicts out."""
