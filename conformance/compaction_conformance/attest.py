@@ -1,0 +1,131 @@
+"""Expectations come from runs of the oracle: check that vector files say what it answers, or fill in what they lack."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.expectation import Broken, Error, ExpectReading, NotRun, Reply, Result, read_expectation
+from compaction_conformance.implementation import Implementation, Request
+from compaction_conformance.judge import strings_of_params
+from compaction_conformance.spec import Spec
+from compaction_conformance.terminal import shown
+from compaction_conformance.vector_text import vector_file_text
+from compaction_conformance.vectors import read_json
+
+_MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
+_MADE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")
+
+
+def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = False) -> list[str]:
+    """The vectors that say something else than the oracle, one line each. SHOULD vectors are not held against it.
+
+    With `fill`, a vector without `expect` gets the oracle's answer, and the file is written anew.
+    """
+    data = read_json(path)
+    if not isinstance(data, dict) or not isinstance(data.get("vectors"), list):
+        raise InvalidInput("not a vector file", where=str(path), remedy="see fixtures/README.md")
+    raws = [raw for raw in data["vectors"] if fill or _level(raw, spec) != "SHOULD"]
+    requests = [Request(raw["operation"], json.dumps(raw["params"]), raw.get("timeLimit")) for raw in raws]
+    problems, filled = [], 0
+    for raw, reply in zip(raws, oracle.answers(requests), strict=True):
+        if "expect" not in raw and fill and isinstance(reply, (Result, Error)):
+            raw["expect"] = expectation_from(reply, raw["params"])
+            filled += 1
+        problems += [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
+    if filled:
+        path.write_text(vector_file_text(data["chapter"], data["vectors"]), encoding="utf-8")
+    return problems
+
+
+def expectation_from(reply: Result | Error, params: Any) -> dict[str, Any]:
+    """What was observed, as an `expect` member: ids and times that the oracle made become placeholders."""
+    if isinstance(reply, Error):
+        return {"error": {"kind": reply.kind or "malformed_input"}}
+    made = _Made(params)
+    value = reply.value
+    if isinstance(value, dict) and value.keys() == {"content"} and isinstance(value["content"], str):
+        return {"result": {"content": {"$lines": [made.line(line) for line in value["content"].split("\n")]}}}
+    return {"result": made.placed(value)}
+
+
+def _level(raw: dict[str, Any], spec: Spec) -> str:
+    rule = spec.requirements.get(raw["requirements"][0])
+    return rule.level if rule else "MUST"
+
+
+def _problems(raw: dict[str, Any], reply: Reply, spec: Spec) -> Iterator[str]:
+    if "expect" not in raw:
+        yield "has no expectation (fill it with --fill)"
+        return
+    expect = read_expectation(raw["expect"])
+    if isinstance(reply, NotRun):
+        yield reply.reason
+    elif isinstance(reply, Broken):
+        yield f"{reply.failure}, {reply.detail}"
+    elif _level(raw, spec) != "SHOULD":
+        verdict = expect.judge(reply, raw["params"])
+        if not verdict.met and verdict.difference is not None:
+            found = verdict.difference
+            where = found.pointer or "the top"
+            yield f"{verdict.failure} at {where}: expected {shown(found.want)}, it answers {shown(found.got)}"
+        elif isinstance(expect, ExpectReading) and verdict.reading != expect.readings[0][0]:
+            yield f"the oracle takes the reading {verdict.reading}, which has to stand first"
+
+
+class _Made:
+    """Finds what the oracle made up: new ids, new times, and milliseconds that are one of those times."""
+
+    def __init__(self, params: Any) -> None:
+        self._known = strings_of_params(params)
+        self._ids: dict[str, str] = {}
+        self._times: dict[str, str] = {}
+        self._milliseconds: dict[int, str] = {}
+
+    def line(self, line: str) -> Any:
+        """A line of a file: as it is where the oracle left it alone, an object where it wrote it."""
+        try:
+            value = json.loads(line)
+        except ValueError:
+            return line
+        placed = self.placed(value)
+        return placed if isinstance(value, dict) and placed != value else line
+
+    def placed(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            times = [item for item in value.values() if isinstance(item, str)]
+            for time in times:
+                self._note_time(time)
+            return {key: self.placed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.placed(item) for item in value]
+        if isinstance(value, str):
+            return self._text(value)
+        if type(value) is int and value in self._milliseconds:
+            return self._milliseconds[value]
+        return value
+
+    def _note_time(self, text: str) -> None:
+        if _MADE_TIME.fullmatch(text) and text not in self._known and text not in self._times:
+            number = len(self._times) + 1
+            self._times[text] = f"<time:{number}>"
+            self._milliseconds[_milliseconds(text)] = f"<ms:{number}>"
+
+    def _text(self, text: str) -> str:
+        if text in self._known:
+            return text
+        self._note_time(text)
+        if text in self._times:
+            return self._times[text]
+        if _MADE_ID.fullmatch(text):
+            return self._ids.setdefault(text, f"<id:{len(self._ids) + 1}>")
+        return text
+
+
+def _milliseconds(iso: str) -> int:
+    return round(datetime.fromisoformat(iso.replace("Z", "+00:00")).timestamp() * 1000)

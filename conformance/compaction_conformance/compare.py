@@ -1,0 +1,227 @@
+"""Two implementations over anybody's session files, at every prefix and every leaf: where do they first differ?
+
+No expectation is involved: the question is whether A and B read the same file alike. Both get the same entries, parsed
+by A (a legacy file gets fresh ids when it is parsed, so the two parses are compared with ids by order of appearance).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.expectation import Error, NotRun, Reply, Result
+from compaction_conformance.implementation import Implementation, Request, call
+from compaction_conformance.judge import Difference, first_difference
+
+CUT_BUDGETS = (0, 1000, 20000)
+SETTINGS = (
+    {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 20000},
+    {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 2000},
+    {"enabled": True, "reserveTokens": 0, "keepRecentTokens": 0},
+)
+_BATCH = 8
+
+
+@dataclass(frozen=True)
+class Point:
+    """A state of the session: its first `length` entries, seen from a leaf."""
+
+    length: int
+    leaf_id: Any
+
+    def __str__(self) -> str:
+        return f"first {self.length} entries, leaf {self.leaf_id}"
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The first place where the two differ; `request` repeats it on either."""
+
+    file: Path
+    point: Point | None
+    operation: str
+    about: str
+    request: Request
+    difference: Difference
+
+
+@dataclass
+class Comparison:
+    """Counts of what was compared, and the first disagreement, if any."""
+
+    points: int = 0
+    answers: int = 0
+    skipped: list[str] = field(default_factory=list)
+    first: Disagreement | None = None
+    incomplete: str = ""
+
+
+@dataclass(frozen=True)
+class _Question:
+    point: Point
+    about: str
+    request: Request
+
+
+def compare_file(
+    first: Implementation,
+    second: Implementation,
+    file: Path,
+    *,
+    sample: int | None = 200,
+    on_point: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Comparison:
+    """Stops at the first disagreement. `sample` bounds the points of a large file, None asks at all of them."""
+    comparison = Comparison()
+    shared = first.description.operations & second.description.operations
+    entries = _parse(first, second, file, comparison)
+    if entries is None:
+        return comparison
+    texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
+    points = _points(entries, sample)
+    with ThreadPoolExecutor(2) as pool:
+        for start in range(0, len(points), _BATCH):
+            batch = points[start : start + _BATCH]
+            questions = [question for point in batch for question in _questions(point, texts, shared)]
+            answers = _ask_both(pool, first, second, questions, file, comparison)
+            if answers is not None and "messages/to_llm" in shared:
+                _ask_both(pool, first, second, list(_conversions(questions, answers)), file, comparison)
+            comparison.points += len(batch)
+            on_point(comparison.points, len(points))
+            if comparison.first or comparison.incomplete:
+                break
+    return comparison
+
+
+def _parse(first: Implementation, second: Implementation, file: Path, comparison: Comparison) -> list[Any] | None:
+    try:
+        content = base64.b64encode(file.read_bytes()).decode()
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from None
+    request = Request("session/parse", json.dumps({"contentBase64": content}))
+    replies = [call(implementation, request) for implementation in (first, second)]
+    comparison.answers += 1
+    if isinstance(replies[0], Error) and replies[0].kind == "not_a_session":
+        raise InvalidInput("not a session file: its first line is no session header", where=str(file))
+    views = [Result(_ids_by_order(reply.value, file)) if isinstance(reply, Result) else reply for reply in replies]
+    if difference := reply_difference(*views):
+        comparison.first = Disagreement(file, None, request.method, "", request, difference)
+        return None
+    if not isinstance(replies[0], Result):
+        comparison.incomplete = f"neither parses {file}"
+        return None
+    entries: list[Any] = replies[0].value["entries"]
+    return entries
+
+
+def _points(entries: Sequence[Any], sample: int | None) -> list[Point]:
+    """Every prefix, seen from its last entry, then every other leaf of the whole file."""
+    ids = [entry.get("id") if isinstance(entry, dict) else None for entry in entries]
+    parents = {json.dumps(entry.get("parentId")) for entry in entries if isinstance(entry, dict)}
+    tips = [name for name in ids[:-1] if isinstance(name, str) and json.dumps(name) not in parents]
+    lengths = range(len(entries) + 1)
+    if sample is not None and len(lengths) > sample:
+        notable = {
+            index + step
+            for index, entry in enumerate(entries)
+            if isinstance(entry, dict) and entry.get("type") in ("compaction", "context_edit", "branch_summary")
+            for step in (0, 1, 2)
+        }
+        even = {round(index * (len(entries) / (sample - 1))) for index in range(sample)}
+        lengths_kept = sorted((even | set(sorted(notable)[:sample])) & set(lengths))
+    else:
+        lengths_kept = list(lengths)
+    at_prefixes = [Point(length, ids[length - 1] if length else None) for length in lengths_kept]
+    return at_prefixes + [Point(len(entries), tip) for tip in tips[: sample or len(tips)]]
+
+
+def _questions(point: Point, texts: Sequence[str], shared: Iterable[str]) -> Iterator[_Question]:
+    entries = f"[{','.join(texts[: point.length])}]"
+    state = f'"entries":{entries},"leafId":{json.dumps(point.leaf_id)}'
+    for operation in ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection"):
+        if operation in shared:
+            yield _Question(point, "", Request(operation, f"{{{state}}}"))
+    if "compaction/prepare" in shared:
+        for settings in SETTINGS:
+            about = f"keepRecentTokens {settings['keepRecentTokens']}"
+            text = f'{{{state},"settings":{json.dumps(settings)}}}'
+            yield _Question(point, about, Request("compaction/prepare", text))
+    if "cut/find" in shared:
+        for budget in CUT_BUDGETS:
+            text = f'{{"entries":{entries},"startIndex":0,"endIndex":{point.length},"keepRecentTokens":{budget}}}'
+            yield _Question(point, f"keepRecentTokens {budget}", Request("cut/find", text))
+
+
+def _conversions(questions: Sequence[_Question], answers: Sequence[Reply]) -> Iterator[_Question]:
+    """The projected messages of the last round, to be turned into messages for the model."""
+    for question, answer in zip(questions, answers, strict=True):
+        if question.request.method == "projection/messages" and isinstance(answer, Result):
+            text = json.dumps({"messages": answer.value["messages"]}, separators=(",", ":"))
+            yield _Question(question.point, "", Request("messages/to_llm", text))
+
+
+def _ask_both(
+    pool: ThreadPoolExecutor,
+    first: Implementation,
+    second: Implementation,
+    questions: Sequence[_Question],
+    file: Path,
+    comparison: Comparison,
+) -> list[Reply] | None:
+    """The answers of the first, after they were found equal to those of the second; None when they were not."""
+    requests = [question.request for question in questions]
+    both = [pool.submit(list[Reply], side.answers(requests)) for side in (first, second)]
+    left, right = both[0].result(), both[1].result()
+    for question, mine, theirs in zip(questions, left, right, strict=True):
+        comparison.answers += 1
+        for reply in (mine, theirs):
+            if isinstance(reply, NotRun):
+                comparison.incomplete = reply.reason
+                return None
+        if difference := reply_difference(mine, theirs):
+            request = question.request
+            comparison.first = Disagreement(file, question.point, request.method, question.about, request, difference)
+            return None
+    return left
+
+
+def reply_difference(mine: Reply, theirs: Reply) -> Difference | None:
+    """Two refusals agree when their kinds do; a broken process agrees with nothing."""
+    if isinstance(mine, Result) and isinstance(theirs, Result):
+        if _canonical(mine.value) == _canonical(theirs.value):
+            return None
+        return first_difference(mine.value, theirs.value)
+    if isinstance(mine, Error) and isinstance(theirs, Error):
+        return None if mine.kind == theirs.kind else Difference("/error/kind", mine.kind, theirs.kind)
+    return Difference("", mine.shown(), theirs.shown())
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _ids_by_order(parsed: Any, file: Path) -> Any:
+    """Ids that do not stand in the file were made while parsing: they become numbers in order of appearance."""
+    written = file.read_bytes().decode("utf-8", "replace")
+    names: dict[str, str] = {}
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str) and value and json.dumps(value) not in written:
+            return names.setdefault(value, f"#{len(names)}")
+        return value
+
+    def entry(value: Any) -> Any:
+        keys = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
+        return (
+            {**value, **{key: renamed(value[key]) for key in keys if key in value}}
+            if isinstance(value, dict)
+            else value
+        )
+
+    return {**parsed, "entries": [entry(value) for value in parsed["entries"]], "leafId": renamed(parsed["leafId"])}

@@ -1,0 +1,91 @@
+"""From the word on the command line to a running implementation.
+
+`reference` is the embedded one; names of `conformance/adapters/` (`pi`, `node-example` …) are ready adapters;
+`python:module` or `python:module:name` is an object in this process; anything else is a command to start.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from compaction_conformance import adapters
+from compaction_conformance.errors import InvalidInput, Unavailable
+from compaction_conformance.implementation import Implementation
+from compaction_conformance.in_process import InProcess
+from compaction_conformance.stdio import Stdio
+
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to talk to an implementation: `time_limit` in seconds a request, `restarts` a process."""
+
+    edition: str = "pi-0.87"
+    profile: str = "coding-agent"
+    time_limit: float = 10.0
+    restarts: int = 100
+    own_process: bool = False  # start the reference as a process too, so that several can run at once
+
+
+def connect(name: str, settings: Settings) -> Implementation:
+    """Raises `Unavailable`, `InvalidInput` or `HandshakeFailed`."""
+    if name == REFERENCE and not settings.own_process:
+        return _python("compaction_reference.operations", settings)
+    if name.startswith("python:"):
+        return _python(name.removeprefix("python:"), settings)
+    command, environment = _command(name)
+    if shutil.which(command[0]) is None:
+        raise Unavailable(
+            f"the command {command[0]!r} is not found",
+            where=f"--implementation {name!r}",
+            remedy=f"give a command that starts your adapter, or one of: {REFERENCE}, {', '.join(adapters.names())}",
+        )
+    return Stdio(
+        command,
+        environment=environment,
+        edition=settings.edition,
+        profile=settings.profile,
+        time_limit=settings.time_limit,
+        restarts=settings.restarts,
+    )
+
+
+def _command(name: str) -> tuple[list[str], dict[str, str]]:
+    if name == REFERENCE:
+        return [sys.executable, "-m", "compaction_reference"], {}
+    if name in adapters.names():
+        try:
+            return adapters.command_for(name)
+        except adapters.AdapterUnavailable as error:
+            raise Unavailable(str(error), where=f"--implementation {name}") from None
+    try:
+        command = shlex.split(name)
+    except ValueError as error:
+        raise InvalidInput(f"cannot be read as a command: {error}", where=f"--implementation {name!r}") from None
+    if not command:
+        raise InvalidInput("no command given", where="--implementation", remedy='for example "node adapter.mjs"')
+    return command, {}
+
+
+def _python(target: str, settings: Settings) -> Implementation:
+    module_name, _, attribute = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split(".") if attribute else ():
+            found = getattr(found, part)
+    except Exception as error:
+        raise Unavailable(
+            f"cannot import it: {type(error).__name__}: {error}",
+            where=f"--implementation python:{target}",
+            remedy="give python:module or python:module:name of an object with describe() and call()",
+        ) from None
+    for method in ("describe", "call"):
+        if not callable(getattr(found, method, None)):
+            raise Unavailable(f"it has no {method}()", where=f"--implementation python:{target}")
+    return InProcess(found, edition=settings.edition, profile=settings.profile, time_limit=settings.time_limit)

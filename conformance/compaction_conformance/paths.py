@@ -1,0 +1,31 @@
+"""Where the data files are: beside this package in an installed wheel, at the root of the repository in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_REPOSITORY = _PACKAGE.parent.parent
+
+
+def spec_dir() -> Path:
+    """The folder of chapters, schemas and the overflow pattern table."""
+    return _folder("spec", _REPOSITORY / "spec")
+
+
+def fixtures_dir() -> Path:
+    """The folder of vectors, sessions and other language-neutral data."""
+    return _folder("fixtures", _REPOSITORY / "fixtures")
+
+
+def adapters_dir() -> Path:
+    """The folder of ready adapters to real implementations."""
+    return _folder("adapters", _REPOSITORY / "conformance" / "adapters")
+
+
+def _folder(name: str, in_checkout: Path) -> Path:
+    in_wheel = _PACKAGE / "data" / name
+    for folder in (in_wheel, in_checkout):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"the data folder {name!r} is neither {in_wheel} nor {in_checkout}; reinstall the package")

@@ -1,0 +1,94 @@
+"""The schemas of `spec/schemas/`, loaded once, and one error in plain words where a value breaks one.
+
+A schema is named by its path below that folder, without `.json`: `entry`, `entries/message`, `protocol/response`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from compaction_conformance.paths import spec_dir
+from compaction_conformance.schema_words import pointer_to, printable, told
+
+BASE = "https://pi-compaction-conformance.example/schemas/"
+_WEIGHED = 100  # a broken list of a million blocks has a million errors; the first ones tell enough
+
+
+@dataclass(frozen=True)
+class SchemaError:
+    """The most telling way in which a value breaks a schema. `pointer` is a JSON Pointer; empty: the value itself."""
+
+    pointer: str
+    message: str
+    schema_id: str
+
+    def __str__(self) -> str:
+        return f"{printable(self.pointer) or 'the value'}: {self.message}"
+
+
+@cache
+def all_schemas() -> MappingProxyType[str, Any]:
+    """Every schema by name. The values are shared: read them, do not change them."""
+    folder = spec_dir() / "schemas"
+    found = sorted(folder.rglob("*.json"))
+    if not found:
+        raise FileNotFoundError(f"no schema below {folder}; reinstall the package")
+    named = {path.relative_to(folder).as_posix().removesuffix(".json"): path for path in found}
+    return MappingProxyType({name: json.loads(path.read_text(encoding="utf-8")) for name, path in named.items()})
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """The validator of a schema. Raises `KeyError` for an unknown name."""
+    return Draft202012Validator(all_schemas()[name], registry=_registry())
+
+
+def first_error(name: str, value: Any) -> SchemaError | None:
+    """What is most wrong with the value, or None."""
+    checker = validator(name)
+    try:
+        if checker.is_valid(value):
+            return None
+        error = best_match(islice(checker.iter_errors(value), _WEIGHED))
+    except RecursionError:
+        return SchemaError("", "nested too deeply to check", _id(checker))
+    return None if error is None else SchemaError(pointer_to(error.absolute_path), told(error), _id(checker))
+
+
+def operations() -> tuple[str, ...]:
+    """The names of all operations, in the order of `protocol.md`."""
+    return tuple(all_schemas()["definitions"]["$defs"]["operation"]["enum"])
+
+
+def params_schema(operation: str) -> str:
+    """The name of the schema of an operation's params."""
+    return f"operations/{operation.replace('/', '-')}.params"
+
+
+def result_schema(operation: str) -> str:
+    """The name of the schema of an operation's result."""
+    return f"operations/{operation.replace('/', '-')}.result"
+
+
+@cache
+def _registry() -> Registry[Any]:
+    return Registry().with_resources(_resources(all_schemas().values()))
+
+
+def _resources(schemas: Iterable[Any]) -> list[tuple[str, Resource[Any]]]:
+    return [(schema["$id"], Resource.from_contents(schema, DRAFT202012)) for schema in schemas]
+
+
+def _id(checker: Draft202012Validator) -> str:
+    return str(checker.schema["$id"]) if isinstance(checker.schema, dict) else ""

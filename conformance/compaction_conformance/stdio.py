@@ -1,0 +1,286 @@
+"""An implementation behind an adapter process: JSON-RPC lines over its stdin and stdout.
+
+Requests are pipelined: up to `_WINDOW` are under way at once, answers come in the same order. Whatever the process
+does, each request gets exactly one reply, and a process that misbehaved is replaced, within a budget.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from compaction_conformance import schemas
+from compaction_conformance.errors import HandshakeFailed, Unavailable
+from compaction_conformance.expectation import ERROR_KINDS, Broken, Error, NotRun, Reply, Result
+from compaction_conformance.implementation import Description, Request, initialize_params, read_description
+from compaction_conformance.process import MAX_LINE_BYTES, Ended, Overlong, Process, TimedOut
+
+_WINDOW = 32
+_WINDOW_BYTES = 4_000_000
+_HANDSHAKE_SECONDS = 60.0
+_SETTLE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class _Sent:
+    id: int
+    request: Request
+
+
+class _Trouble(Exception):
+    """The process can no longer be relied on. `reply` is what became of the request to blame: the oldest one under way,
+    or, with `answered_before`, the one that was answered last."""
+
+    def __init__(self, failure: str, detail: str, *, answered_before: bool = False) -> None:
+        self.reply = Broken(failure, detail)
+        self.answered_before = answered_before
+        super().__init__(detail)
+
+
+class Stdio:
+    """`restarts` is how often the process may be started again before the rest of the run is given up."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        edition: str,
+        profile: str,
+        environment: Mapping[str, str] | None = None,
+        time_limit: float = 10.0,
+        restarts: int = 100,
+    ) -> None:
+        self._command, self._environment = command, environment
+        self._edition, self._profile = edition, profile
+        self._time_limit = time_limit
+        self._restarts_left = restarts
+        self._next_id = 0
+        self._pending: deque[_Sent] = deque()
+        self._again: deque[Request] = deque()
+        self._lost = ""
+        self._log = ""
+        self.description: Description = self._start()
+
+    @property
+    def log(self) -> str:
+        return self._log or self._process.stderr_tail
+
+    def close(self) -> None:
+        if not self._lost:
+            self._process.close()
+
+    def answers(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """One reply for each request, in order; each is held back until the next line shows it was the only one."""
+        source = iter(requests)
+        held: Reply | None = None
+        count = 0
+        while not self._lost:
+            self._send_more(source)
+            if not self._pending:
+                break
+            try:
+                replies = [self._receive()]
+            except _Trouble as trouble:
+                replies = self._after(trouble, held)
+                if trouble.answered_before:
+                    held = None
+            for reply in replies:
+                if held is not None:
+                    yield held
+                held = reply
+                count += 1
+        if held is not None:
+            yield self._settled(held) if count > 1 else held
+        if self._lost:
+            unanswered = len(self._pending) + len(self._again)
+            self._pending.clear()
+            self._again.clear()
+            for _ in range(unanswered):
+                yield NotRun(self._lost)
+            for _ in source:
+                yield NotRun(self._lost)
+
+    # Starting and ending the process
+
+    def _start(self) -> Description:
+        try:
+            self._process = Process(self._command, self._environment)
+        except OSError as error:
+            raise Unavailable(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
+        params = json.dumps(initialize_params(self._edition, self._profile))
+        self._send(Request("initialize", params))
+        try:
+            reply = self._receive(_HANDSHAKE_SECONDS)
+        except _Trouble as trouble:
+            self._process.kill()
+            raise HandshakeFailed(self._first_words(trouble.reply), remedy=_HANDSHAKE_REMEDY) from None
+        if isinstance(reply, Result):
+            return read_description(reply.value, self._edition, self._profile)
+        self._process.kill()
+        raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
+
+    def _first_words(self, reply: Reply) -> str:
+        what = f"{reply.failure}, {reply.detail}" if isinstance(reply, Broken) else f"it answered {reply}"
+        tail = self._process.stderr_tail.strip()
+        return f"no handshake with {' '.join(self._command)}: {what}" + (
+            f"\n  its stderr ends: {tail[-400:]}" if tail else ""
+        )
+
+    def _restart(self) -> None:
+        """A fresh process; what was under way is asked again. Sets `_lost` when there can be none."""
+        self._log = self._process.stderr_tail
+        self._process.kill()
+        self._log = self._process.stderr_tail or self._log
+        self._again.extendleft(sent.request for sent in reversed(self._pending))
+        self._pending.clear()
+        if self._restarts_left == 0:
+            self._lost = "the restart budget is spent"
+            return
+        self._restarts_left -= 1
+        try:
+            self._start()
+        except (HandshakeFailed, Unavailable) as error:
+            self._pending.clear()
+            self._lost = f"it could not be started again: {error.what}"
+
+    # Sending and receiving
+
+    def _send_more(self, source: Iterator[Request]) -> None:
+        under_way = sum(len(sent.request.params_text) for sent in self._pending)
+        while len(self._pending) < _WINDOW and (under_way < _WINDOW_BYTES or not self._pending):
+            request = self._again.popleft() if self._again else next(source, None)
+            if request is None:
+                return
+            self._send(request)
+            under_way += len(request.params_text)
+
+    def _send(self, request: Request) -> None:
+        self._next_id += 1
+        head = f'{{"jsonrpc":"2.0","id":{self._next_id},"method":{json.dumps(request.method)}'
+        self._pending.append(_Sent(self._next_id, request))
+        self._process.write(f'{head},"params":{request.params_text}}}\n'.encode())
+
+    def _receive(self, seconds: float | None = None) -> Reply:
+        """The reply to the oldest request under way. Raises `_Trouble` when the process has to be replaced."""
+        limit = seconds or self._pending[0].request.time_limit or self._time_limit
+        try:
+            line = self._process.read_line(limit)
+        except TimedOut as late:
+            rest = f"; {late.partial} bytes of an unfinished line had come" if late.partial else ""
+            raise _Trouble("timeout", f"no answer within {limit:g} s{rest}") from None
+        except Ended as end:
+            raise _ending(end) from None
+        except Overlong:
+            raise _Trouble("invalid_json", f"a line of more than {MAX_LINE_BYTES} bytes") from None
+        reply = self._read(line)
+        self._pending.popleft()
+        return reply
+
+    def _read(self, line: bytes) -> Reply:
+        try:
+            value = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        except UnicodeDecodeError as error:
+            raise _Trouble("invalid_json", f"a line that is not UTF-8 (byte {error.start}): {_excerpt(line)}") from None
+        except (ValueError, RecursionError) as error:
+            raise _Trouble("invalid_json", f"a line that is not JSON ({_reason(error)}): {_excerpt(line)}") from None
+        self._check_id(value, line)
+        return read_response(value)
+
+    def _check_id(self, value: Any, line: bytes) -> None:
+        if not isinstance(value, dict) or type(value.get("id")) is not int:
+            return  # no id to go by: taken for the oldest request, and judged by its shape
+        wanted, got = self._pending[0].id, value["id"]
+        if got == wanted:
+            return
+        if got < wanted:
+            raise _Trouble("wrong_id", f"a second answer to one request: {_excerpt(line)}", answered_before=True)
+        raise _Trouble("wrong_id", f"an answer with id {got} where {wanted} is due: {_excerpt(line)}")
+
+    # After a failure that ends the process
+
+    def _after(self, trouble: _Trouble, held: Reply | None) -> list[Reply]:
+        """The replies that are settled now. The process is a fresh one afterwards, unless the run is lost."""
+        if trouble.answered_before:
+            self._restart()
+            return [trouble.reply] if held is not None else []
+        if len(self._pending) == 1 or trouble.reply.failure == "timeout":
+            self._pending.popleft()
+            self._restart()
+            return [trouble.reply]
+        return self._ask_alone(trouble)
+
+    def _ask_alone(self, trouble: _Trouble) -> list[Reply]:
+        """Several requests were under way: ask them one at a time, until one breaks the process again. That one is to
+        blame; if none does, the oldest is, for what happened the first time."""
+        count = len(self._pending)
+        self._restart()
+        if self._lost:
+            self._again.popleft()
+            return [trouble.reply]
+        replies: list[Reply] = []
+        while len(replies) < count:
+            self._send(self._again.popleft())
+            try:
+                replies.append(self._receive())
+            except _Trouble as again:
+                if again.answered_before and replies:
+                    replies[-1] = again.reply
+                else:
+                    self._pending.popleft()
+                    replies.append(again.reply)
+                self._restart()
+                return replies
+        first = trouble.reply
+        return [Broken(first.failure, f"{first.detail} (not again when asked alone)"), *replies[1:]]
+
+    def _settled(self, held: Reply) -> Reply:
+        """The last reply of many, unless another line follows it at once."""
+        with suppress(TimedOut, Ended, Overlong):
+            line = self._process.read_line(_SETTLE_SECONDS)
+            return Broken("wrong_id", f"a line that nobody asked for: {_excerpt(line)}")
+        return held
+
+
+_HANDSHAKE_REMEDY = "stdout is for answers only (logs go to stderr); see 'Life of an adapter' in spec/protocol.md"
+
+
+def read_response(value: Any) -> Reply:
+    """From a JSON-RPC response object. Whatever has another shape is a `schema_violation`."""
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and ("result" in value) != ("error" in value):
+        if "result" in value:
+            return Result(value["result"])
+        error = value["error"]
+        if isinstance(error, dict) and isinstance(error.get("message"), str) and type(error.get("code")) is int:
+            data = error.get("data")
+            kind = data.get("kind") if isinstance(data, dict) else None
+            if kind is None or kind in ERROR_KINDS:
+                return Error(kind, error["message"], error["code"])
+    problem = schemas.first_error("protocol/response", value)
+    detail = f"at {problem.pointer or 'the top'}: {problem.message}" if problem else "unknown error kind"
+    return Broken("schema_violation", f"no JSON-RPC response, {detail}")
+
+
+def _ending(end: Ended) -> _Trouble:
+    rest = f"; {end.partial} bytes of an unfinished line had come" if end.partial else ""
+    if end.returncode is None:
+        return _Trouble("closed_stdout", f"stdout was closed, the process goes on{rest}")
+    if end.returncode < 0:
+        return _Trouble("signalled", f"ended by signal {-end.returncode}{rest}")
+    return _Trouble("exited", f"ended with exit code {end.returncode}{rest}")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _excerpt(line: bytes) -> str:
+    text = line[:120].decode("utf-8", "replace")
+    return repr(text) + ("…" if len(line) > 120 else "")

@@ -1,0 +1,100 @@
+"""Is this a sound vector file? The file as a whole, then every vector, its params and its id."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, BinaryIO
+
+from compaction_conformance import schemas
+from compaction_conformance.findings import MAX_FILE_BYTES, Findings
+from compaction_conformance.guarded_json import JsonError, parse
+from compaction_conformance.schema_words import kind_of, shown
+
+_ID_MEMBER = re.compile(r'"id":\s*"([^"\\]*)"')
+_NOTHING = object()
+
+
+def check_vector_file(stream: BinaryIO, findings: Findings) -> int:
+    """Report what is wrong, and answer how many lines there are."""
+    data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        findings.add("too-large", f"the file is longer than {MAX_FILE_BYTES} bytes")
+        return 0
+    text = _decoded(data, findings)
+    value = _NOTHING if text is None else _parsed(text, findings)
+    if text is not None and isinstance(value, dict) and "vectors" in value:
+        _check(value, _places(text), findings)
+    elif value is not _NOTHING:
+        findings.add("unknown-kind", f'the file is {kind_of(value)} without "vectors"')
+    return data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
+
+
+def _decoded(data: bytes, findings: Findings) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        findings.add("not-utf8", f"byte {error.start + 1} of the file is no UTF-8", line)
+        return None
+
+
+def _parsed(text: str, findings: Findings) -> Any:
+    try:
+        parsed = parse(text)
+    except JsonError as problem:
+        line, column = _place(text, problem.column)
+        if problem.too_deep:
+            findings.add("too-deep", f"the file cannot be read: {problem.reason}")
+        else:
+            findings.add("not-json", f"the file is no JSON: {problem.reason}", line, column)
+        return _NOTHING
+    for key in parsed.repeated_keys:
+        findings.add("duplicate-key", f"an object has the key {shown(key)} more than once")
+    return parsed.value
+
+
+def _check(value: dict[str, Any], places: dict[str, list[int]], findings: Findings) -> None:
+    whole = schemas.first_error("vector-file", value)
+    if whole and not whole.pointer.startswith("/vectors/"):
+        findings.add("vector", whole.message, 1, pointer=whole.pointer)
+    if not isinstance(value["vectors"], list):
+        return
+    seen: dict[str, int] = {}
+    for index, vector in enumerate(value["vectors"]):
+        name = vector.get("id") if isinstance(vector, dict) else None
+        before = seen.get(name, 0) if isinstance(name, str) else 0
+        if isinstance(name, str):
+            seen[name] = before + 1
+        line = _nth(places.get(name, []), before) if isinstance(name, str) else None
+        if before:
+            told = f"the id {shown(name)} is used more than once"
+            findings.add("duplicate-vector-id", told, line, pointer=f"/vectors/{index}/id")
+        _check_vector(vector, f"/vectors/{index}", line, findings)
+
+
+def _check_vector(vector: Any, pointer: str, line: int | None, findings: Findings) -> None:
+    if error := schemas.first_error("vector", vector):
+        findings.add("vector", error.message, line, pointer=pointer + error.pointer)
+    elif error := schemas.first_error(schemas.params_schema(vector["operation"]), vector["params"]):
+        findings.add("params", error.message, line, pointer=f"{pointer}/params{error.pointer}")
+
+
+def _places(text: str) -> dict[str, list[int]]:
+    """For every id, the lines that hold it as an `id` member."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _ID_MEMBER.finditer(line):
+            places.setdefault(match[1], []).append(number)
+    return places
+
+
+def _nth(lines: list[int], count: int) -> int | None:
+    return lines[min(count, len(lines) - 1)] if lines else None
+
+
+def _place(text: str, column: int | None) -> tuple[int | None, int | None]:
+    """Line and column of a place in the whole text, all counted from 1."""
+    if column is None:
+        return None, None
+    before = text[: column - 1]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")

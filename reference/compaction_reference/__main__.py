@@ -1,0 +1,75 @@
+"""The reference as an adapter of its own: JSON-RPC over standard input and output, one object a line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import IO, Any
+
+from .ecma import parse_json
+from .errors import Refusal
+from .operations import OPERATIONS, call, describe
+from .types import Json
+
+_PARSE_ERROR, _INVALID_REQUEST, _UNKNOWN_METHOD, _TROUBLE, _REFUSAL = -32700, -32600, -32601, -32603, -32000
+
+
+def answer(line: bytes) -> Json:
+    """The response to one request line."""
+    try:
+        request = parse_json(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return _response(None, error=_error(_PARSE_ERROR, str(error)))
+    if not isinstance(request, dict) or not isinstance(request.get("method"), str) or "id" not in request:
+        return _response(None, error=_error(_INVALID_REQUEST, "no JSON-RPC request"))
+    method, request_id = request["method"], request["id"]
+    if method == "initialize":
+        return _response(request_id, result=describe())
+    if method not in OPERATIONS:
+        return _response(request_id, error=_error(_UNKNOWN_METHOD, f"no operation {method}"))
+    try:
+        return _response(request_id, result=call(method, request.get("params", {})))
+    except Refusal as refusal:
+        return _response(request_id, error=_error(_REFUSAL, str(refusal)) | {"data": {"kind": refusal.kind}})
+    except Exception as error:  # one request in trouble must not end the process
+        return _response(request_id, error=_error(_TROUBLE, f"{type(error).__name__}: {error}"))
+
+
+def _response(request_id: Any, **outcome: Any) -> Json:
+    return {"jsonrpc": "2.0", "id": request_id, **outcome}
+
+
+def _error(code: int, message: str) -> Json:
+    return {"code": code, "message": message}
+
+
+def _line(response: Json) -> str:
+    try:
+        return json.dumps(response, allow_nan=False)
+    except ValueError:  # a number that JSON cannot hold came in with a session
+        return json.dumps(_without_infinities(response))
+
+
+def _without_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_infinities(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(item) for item in value]
+    return None if value in (float("inf"), float("-inf")) or value != value else value
+
+
+def serve(requests: IO[bytes], responses: IO[str]) -> None:
+    """Answers each line in turn until the input ends. Iterating binary input splits at the byte 0x0A alone."""
+    for line in requests:
+        if line.strip():
+            responses.write(_line(answer(line)) + "\n")
+            responses.flush()
+
+
+def main() -> int:
+    serve(sys.stdin.buffer, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Every operation of `spec/protocol.md`, by name. The reference is plugged in through this module alone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from . import EDITION, PROFILE, __version__
+from . import cut_point, file_operations, messages, overflow, preparation, projection, session, session_file
+from . import settings, system, tokens, tree
+from .ecma import or_null
+from .types import LAST, Json
+
+PROTOCOL_VERSION = 1
+
+
+def describe() -> Json:
+    """The answer to `initialize`."""
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "implementation": {"name": "reference", "version": __version__, "language": "python"},
+        "editions": [EDITION],
+        "profiles": [PROFILE],
+        "operations": list(OPERATIONS),
+    }
+
+
+def call(method: str, params: Json) -> Json:
+    """The result of an operation. Raises KeyError for an unknown name and `errors.Refusal` where the rules refuse."""
+    return OPERATIONS[method](params)
+
+
+def _leaf(params: Json) -> Any:
+    return params.get("leafId", LAST)
+
+
+def _content(params: Json) -> str | bytes | None:
+    if "contentBase64" in params:
+        return base64.b64decode(params["contentBase64"])
+    return params["content"]  # type: ignore[no-any-return]
+
+
+def _finite(result: Json) -> Json:
+    return {name: or_null(value) if isinstance(value, float) else value for name, value in result.items()}
+
+
+def _session_parse(params: Json) -> Json:
+    opened = session_file.open_file(_content(params))
+    return {"header": opened.header, "entries": opened.entries, "leafId": opened.leaf_id}
+
+
+def _session_write(params: Json) -> Json:
+    return {"content": session_file.text_after_appends(_content(params), params["drafts"])}
+
+
+def _session_append(params: Json) -> Json:
+    opened = session.Session(params["entries"], _leaf(params))
+    return {"entry": opened.append(params["draft"]), "leafId": opened.leaf_id}
+
+
+def _projection_sources(params: Json) -> Json:
+    projected = projection.project(params["entries"], _leaf(params)).entries
+    return {"sources": [{"id": entry.source["id"], "messages": len(entry.messages)} for entry in projected]}
+
+
+def _projection_entries(params: Json) -> Json:
+    path = projection.selected_path(params["entries"], _leaf(params))
+    return {"entries": [path[position] for position in projection.fold(path)]}
+
+
+def _system_current(params: Json) -> Json:
+    return {
+        "message": system.current_system_message(params["messages"]),
+        "prompt": system.current_prompt(params["messages"]),
+    }
+
+
+def _context_usage(params: Json) -> Json:
+    session.Session(params["entries"], _leaf(params))  # refuses an unknown leaf
+    usage = tokens.context_usage(params["entries"], _leaf(params), params["contextWindow"])
+    return {"usage": None if usage is None else _finite(usage)}
+
+
+def _cut_find(params: Json) -> Json:
+    cut = cut_point.find(params["entries"], params["startIndex"], params["endIndex"], params["keepRecentTokens"])
+    return {
+        "firstKeptEntryIndex": cut.first_kept,
+        "turnStartIndex": cut.turn_start,
+        "isSplitTurn": cut.splits_turn,
+    }
+
+
+OPERATIONS: dict[str, Callable[[Json], Json]] = {
+    "session/parse": _session_parse,
+    "session/write": _session_write,
+    "session/path": lambda p: {"entries": tree.path_of(p["entries"], _leaf(p))},
+    "session/tree": lambda p: tree.tree(p["entries"]),
+    "session/append": _session_append,
+    "session/fork": lambda p: {"entries": session.fork(p["entries"], _leaf(p))},
+    "projection/entries": _projection_entries,
+    "projection/messages": lambda p: {"messages": projection.project(p["entries"], _leaf(p)).messages},
+    "projection/sources": _projection_sources,
+    "projection/settings": lambda p: projection.settings_on(projection.selected_path(p["entries"], _leaf(p))),
+    "system/current": _system_current,
+    "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
+    "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
+    "tokens/of_message": lambda p: {"tokens": or_null(tokens.of_message(p["message"]))},
+    "tokens/of_context": lambda p: _finite(tokens.of_context(p["messages"])),
+    "tokens/of_projection": lambda p: _finite(tokens.of_projection(projection.project(p["entries"], _leaf(p)))),
+    "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
+    "tokens/context_usage": _context_usage,
+    "settings/resolve": lambda p: settings.resolve(p["global"], p["project"], p["model"]),
+    "trigger/should_compact": lambda p: {
+        "compact": settings.should_compact(p["contextTokens"], p["contextWindow"], p["settings"])
+    },
+    "overflow/is_overflow": lambda p: {"overflow": overflow.is_overflow(p["message"], p.get("contextWindow"))},
+    "overflow/is_recoverable_length": lambda p: {
+        "recoverable": overflow.is_recoverable_length(p["message"], p["desiredMaxOutput"])
+    },
+    "cut/find": _cut_find,
+    "cut/turn_start": lambda p: {
+        "turnStartIndex": cut_point.turn_start(p["entries"], p["entryIndex"], p["startIndex"])
+    },
+    "compaction/prepare": lambda p: {"preparation": preparation.prepare(p["entries"], _leaf(p), p["settings"])},
+    "files/lists": lambda p: file_operations.file_lists(p["messages"], p.get("previousDetails")),
+    "files/format": lambda p: {"text": file_operations.format_lists(p["readFiles"], p["modifiedFiles"])},
+}

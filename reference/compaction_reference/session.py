@@ -1,0 +1,219 @@
+"""Appending to a session and forking it (chapter APP).
+
+An append hangs a new entry below the leaf and moves the leaf to it, whatever the entry is. Nothing that was written
+changes. This is the one place, with `session_file`, where ids and times are made.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from .dates import iso_text, milliseconds
+from .ecma import map_key, members, pick, trim, truthy
+from .errors import Refusal, malformed
+from .projection import project
+from .system import current_system_message
+from .tree import index_by_id, labels, last_id, path_of, path_to
+from .types import LAST, Entry, Json, Leaf
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_EDITABLE_ROLES = ("user", "assistant", "toolResult")
+
+# The fields that each kind of draft hands to its entry as they are, where they are there.
+_FIELDS = {
+    "message": ("message",),
+    "thinking_level_change": ("thinkingLevel",),
+    "model_change": ("provider", "modelId"),
+    "usage": ("kind", "provider", "model", "usage", "note"),
+    "compaction": ("summary", "firstKeptEntryId", "tokensBefore", "details", "usage", "fromHook"),
+    "branch_summary": ("summary", "details", "usage", "fromHook"),
+    "custom": ("customType", "data"),
+    "custom_message": ("customType", "content", "display", "details"),
+    "label": ("targetId", "label"),
+    "session_info": ("name",),
+    "context_edit": ("targetId", "replacement"),
+}
+
+
+def _random_id() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+def _now() -> str:
+    return iso_text(datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Where ids of entries and times come from; a program that needs the same answer twice brings its own."""
+
+    new_id: Callable[[], str] = _random_id
+    now: Callable[[], str] = _now
+
+
+class Session:
+    """Entries and the place of the leaf. `append` is the only method that changes it."""
+
+    def __init__(self, entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = None) -> None:
+        self.entries = list(entries)
+        self.makers = makers or Makers()
+        self._by_id = index_by_id(self.entries)
+        if isinstance(leaf, str):
+            self._target(leaf)
+        # The fields by which a new entry names its parent: none at all where the last entry has no id to name.
+        self._parent: Json = {"parentId": leaf}
+        if leaf is LAST:
+            last = members(self.entries[-1]) if self.entries else {"id": None}
+            self._parent = {"parentId": last["id"]} if "id" in last else {}
+
+    @property
+    def leaf_id(self) -> Any:
+        """Id of the leaf entry; `None` before the first entry."""
+        return self._parent.get("parentId")
+
+    def append(self, draft: Any) -> Json:
+        """The entry that the draft became. Refuses without changing anything; `message`, `custom` and the like are
+        taken as they are, references are checked only where a rule says so."""
+        given = members(draft)
+        kind = given.get("type")
+        if kind not in _FIELDS:
+            raise ValueError(f"no kind of entry: {kind}")
+        own = pick(given, *_FIELDS[kind])
+        parent = self._parent
+        new_id, now = self._free_id(), self.makers.now()
+        if kind == "compaction":
+            own |= self._compaction_fields(given, new_id, now)
+        elif kind == "branch_summary":
+            parent, own = self._branch_fields(given, own)
+        elif kind == "label":
+            self._target(given.get("targetId"))
+        elif kind == "context_edit":
+            own["replacement"] = self._checked_replacement(given)
+        elif kind == "session_info":
+            own["name"] = _one_line(given.get("name"))
+        elif kind == "usage" and not truthy(own.get("note")):
+            own.pop("note", None)
+        entry = {"type": kind, "id": new_id, **parent, "timestamp": now, **own}
+        self.entries.append(entry)
+        self._by_id[new_id] = entry
+        self._parent = {"parentId": new_id}
+        return entry
+
+    def _free_id(self) -> str:
+        for _ in range(100):
+            candidate = self.makers.new_id()
+            if candidate not in self._by_id:
+                return candidate
+        return str(uuid.uuid4())
+
+    def _target(self, entry_id: Any) -> Entry:
+        entry = self._by_id.get(map_key(entry_id)) if entry_id is not None else None
+        if entry is None:
+            raise Refusal("entry_not_found", f"no entry has the id {entry_id!r}")
+        return entry
+
+    def _compaction_fields(self, given: Any, new_id: str, now: str) -> Json:
+        """A compaction that keeps nothing names itself, and every compaction carries the system state before it."""
+        first_kept = given.get("firstKeptEntryId")
+        fields: Json = {"firstKeptEntryId": new_id if first_kept is None else first_kept}
+        system = current_system_message(self._projection().messages)
+        if system is not None:
+            fields["systemMessage"] = system | {"timestamp": milliseconds(now)}
+        return fields
+
+    def _projection(self) -> Any:
+        leaf_id = self.leaf_id
+        return project(self.entries, LAST if self._parent == {} else leaf_id)
+
+    def _branch_fields(self, given: Any, own: Json) -> tuple[Json, Json]:
+        """A branch summary hangs where the new branch begins and remembers the leaf that was left."""
+        branch_from = given.get("branchFromId")
+        if branch_from is not None or "branchFromId" not in given:
+            self._target(branch_from)
+        left = self.leaf_id
+        return {"parentId": branch_from}, {"fromId": "root" if left is None else left, **own}
+
+    def _checked_replacement(self, given: Any) -> Any:
+        """The replacement as it is stored. Checked in this order: its form, that the target exists, that it is on the
+        path of the leaf, that it is of a kind that can be edited."""
+        replacement = given.get("replacement")
+        if "replacement" not in given or not (replacement is None or _has_content(replacement)):
+            raise Refusal("invalid_replacement", "a replacement is null or has content: text or blocks")
+        target_id = given.get("targetId")
+        target = members(self._target(target_id))
+        leaf = self._by_id.get(map_key(self.leaf_id)) if truthy(self.leaf_id) else None
+        on_path = leaf is not None and any(entry is target for entry in path_to(leaf, self._by_id))
+        if not on_path:
+            raise Refusal("not_on_path", f"entry {target_id!r} is not on the path of the leaf")
+        role = _edited_role(target)
+        if role is None:
+            raise Refusal("not_editable", f"entry {target_id!r} has no content that can be edited")
+        if replacement is not None and role in ("assistant", "toolResult") and isinstance(replacement["content"], str):
+            return {"content": [{"type": "text", "text": replacement["content"]}]}
+        return replacement
+
+
+def _has_content(replacement: Any) -> bool:
+    return isinstance(replacement, dict) and isinstance(replacement.get("content"), (str, list))
+
+
+def _edited_role(target: Any) -> str | None:
+    if target.get("type") == "custom_message":
+        return "custom"
+    if target.get("type") == "message":
+        role = members(target.get("message")).get("role")
+        return role if role in _EDITABLE_ROLES else None
+    return None
+
+
+def _one_line(name: Any) -> str:
+    if not isinstance(name, str):
+        raise malformed("a session name that is no text")
+    return trim(re.sub(r"[\r\n]+", " ", name))
+
+
+def check_session_id(session_id: str) -> None:
+    """Refuses an id that a new session cannot take: letters, digits, `-`, `_`, `.`, with a letter or digit at both
+    ends. Ids that are read from files are not checked."""
+    if not _SESSION_ID.fullmatch(session_id):
+        raise Refusal("invalid_session_id", f"{session_id!r} cannot be a session id")
+
+
+def fork(entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = None) -> list[Entry]:
+    """The entries of a new file that holds one path alone. Label entries are taken out and the path is chained anew;
+    labels that are in force on it are written again at the end. Refuses (`entry_not_found`) an empty path."""
+    session = Session(entries, LAST, makers)
+    path = path_of(entries, leaf)
+    if not path:
+        raise Refusal("entry_not_found", "no entry to fork at")
+    copied: list[Json] = []
+    successor_of_label: dict[Any, Any] = {}
+    passed_labels: list[Any] = []
+    for entry in path:
+        own = members(entry)
+        if own.get("type") == "label":
+            passed_labels.append(map_key(own.get("id")))
+            continue
+        successor_of_label |= dict.fromkeys(passed_labels, own.get("id"))
+        passed_labels = []
+        copied.append({**own, "parentId": copied[-1].get("id") if copied else None})
+        if own.get("type") == "compaction" and map_key(own.get("firstKeptEntryId")) in successor_of_label:
+            copied[-1]["firstKeptEntryId"] = successor_of_label[map_key(own.get("firstKeptEntryId"))]
+    return copied + _labels_anew(copied, labels(entries), session.makers)
+
+
+def _labels_anew(copied: Sequence[Json], in_force: dict[Any, Entry], makers: Makers) -> list[Json]:
+    copied_ids = {map_key(entry.get("id")) for entry in copied}
+    parent_id = copied[-1].get("id") if copied else None
+    written: list[Json] = []
+    for target, label in in_force.items():
+        if target in copied_ids:
+            entry = {"type": "label", "id": makers.new_id(), "parentId": parent_id}
+            written.append(entry | pick(label, "timestamp", "targetId", "label"))
+            parent_id = entry["id"]
+    return written

@@ -1,0 +1,159 @@
+"""Whatever an adapter does, each request has one reply of the right class, and the ones after it are not touched."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compaction_conformance.errors import HandshakeFailed, Unavailable
+from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
+from compaction_conformance.implementation import Request, call
+from compaction_conformance.stdio import Stdio
+
+_FAKE = [sys.executable, str(Path(__file__).with_name("fake_adapter.py"))]
+
+
+def start(*arguments: str, **options: Any) -> Stdio:
+    return Stdio([*_FAKE, *arguments], edition="pi-0.87", profile="coding-agent", **{"time_limit": 5.0, **options})
+
+
+def ask(side: Stdio, *params: dict[str, Any]) -> list[Reply]:
+    try:
+        return list(side.answers(Request("tokens/of_message", json.dumps(one)) for one in params))
+    finally:
+        side.close()
+
+
+def fine(number: int) -> dict[str, Any]:
+    return {"n": number}
+
+
+def around(what: dict[str, Any], **options: Any) -> Reply:
+    """The reply to one odd request among many good ones, after checking that those are untouched."""
+    before, after = [fine(n) for n in range(40)], [fine(n) for n in range(40, 80)]
+    replies = ask(start(**options), *before, what, *after)
+    assert [reply for index, reply in enumerate(replies) if index != 40] == [Result({"n": n}) for n in range(80)]
+    return replies[40]
+
+
+@pytest.mark.parametrize(
+    ("what", "failure", "detail"),
+    [
+        ({"do": "exit", "code": 0}, "exited", "exit code 0"),
+        ({"do": "exit", "code": 3}, "exited", "exit code 3"),
+        ({"do": "kill"}, "signalled", "signal 9"),
+        ({"do": "half line and exit"}, "exited", "22 bytes of an unfinished line"),
+        ({"do": "close stdout"}, "closed_stdout", "the process goes on"),
+        ({"do": "noise"}, "invalid_json", "debug: got a request"),
+        ({"do": "not utf-8"}, "invalid_json", "not UTF-8"),
+        ({"do": "flood"}, "invalid_json", "not JSON"),
+        ({"do": "deep"}, "invalid_json", "nested too deeply"),
+        ({"do": "nan"}, "invalid_json", "NaN is no JSON"),
+        ({"do": "wrong id"}, "wrong_id", "is due"),
+        ({"do": "twice", "n": 40}, "wrong_id", "a second answer"),
+        ({"do": "no response"}, "schema_violation", "no JSON-RPC response"),
+        ({"do": "unknown kind"}, "schema_violation", "because"),
+    ],
+    ids=lambda value: value.get("do", "") if isinstance(value, dict) else "",
+)
+def test_each_misbehaviour_has_its_class_and_touches_no_other_request(
+    what: dict[str, Any], failure: str, detail: str
+) -> None:
+    reply = around(what)
+    assert isinstance(reply, Broken)
+    assert reply.failure == failure
+    assert detail in reply.detail
+
+
+@pytest.mark.parametrize("what", ["hang", "half line"])
+def test_a_request_without_an_answer_times_out(what: str) -> None:
+    reply = around({"do": what}, time_limit=0.5)
+    assert isinstance(reply, Broken)
+    assert reply.failure == "timeout"
+    assert ("22 bytes" in reply.detail) == (what == "half line")
+
+
+def test_an_endless_line_is_given_up_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compaction_conformance.process.MAX_LINE_BYTES", 1_000_000)
+    reply = around({"do": "endless line"})
+    assert isinstance(reply, Broken)
+    assert reply.failure == "invalid_json"
+
+
+def test_a_time_limit_of_its_own_ends_a_single_request() -> None:
+    side = start()
+    began = time.monotonic()
+    reply = call(side, Request("tokens/of_message", '{"do":"hang"}', time_limit=0.3))
+    assert isinstance(reply, Broken)
+    assert reply.failure == "timeout"
+    assert time.monotonic() - began < 4
+    assert call(side, Request("tokens/of_message", '{"n":1}')) == Result({"n": 1})
+    side.close()
+
+
+def test_a_refusal_is_an_answer() -> None:
+    assert ask(start(), {"do": "refuse", "kind": "not_editable"}) == [Error("not_editable", "no")]
+
+
+def test_the_last_answer_given_twice_is_noticed() -> None:
+    replies = ask(start(), fine(0), {"do": "twice", "n": 1})
+    assert replies[0] == Result({"n": 0})
+    assert isinstance(replies[1], Broken)
+    assert replies[1].failure == "wrong_id"
+
+
+def test_a_crash_that_does_not_come_again_is_still_reported(tmp_path: Path) -> None:
+    replies = ask(start(), {"do": "exit once", "marker": str(tmp_path / "marker"), "n": 0}, *map(fine, range(1, 9)))
+    assert isinstance(replies[0], Broken)
+    assert "not again when asked alone" in replies[0].detail
+    assert replies[1:] == [Result({"n": n}) for n in range(1, 9)]
+
+
+def test_the_log_keeps_the_tail_of_stderr() -> None:
+    side = start()
+    assert call(side, Request("tokens/of_message", '{"do":"stderr flood","n":1}')) == Result({"n": 1})
+    call(side, Request("tokens/of_message", '{"do":"exit","code":3}'))
+    assert side.log.endswith("leaving with 3\n")
+    assert len(side.log) < 10_000
+    side.close()
+
+
+def test_a_spent_restart_budget_leaves_the_rest_unrun() -> None:
+    replies = ask(start(restarts=4), *[{"do": "exit", "code": 1}] * 40)
+    assert all(isinstance(reply, (Broken, NotRun)) for reply in replies)
+    assert len(replies) == 40
+    assert isinstance(replies[-1], NotRun)
+
+
+def test_an_adapter_that_cannot_start_again_leaves_the_rest_unrun(tmp_path: Path) -> None:
+    side = start("second start fails", str(tmp_path / "marker"))
+    replies = ask(side, {"do": "exit", "code": 1}, fine(1), fine(2))
+    assert [type(reply) for reply in replies] == [Broken, NotRun, NotRun]
+    assert isinstance(replies[-1], NotRun)
+    assert "could not be started again" in replies[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("banner", "Welcome to fake 1.0"),
+        ("silent exit", "no configuration found"),
+        ("other edition", "does not offer pi-0.87"),
+        ("unknown operation", "tokens/guess"),
+        ("no name", "/implementation"),
+    ],
+)
+def test_a_failed_handshake_says_why(mode: str, words: str) -> None:
+    with pytest.raises(HandshakeFailed) as caught:
+        start(mode)
+    assert words in str(caught.value)
+
+
+def test_a_command_that_is_not_there_cannot_be_started() -> None:
+    with pytest.raises(Unavailable, match="cannot start"):
+        Stdio(["/nonexistent/adapter"], edition="pi-0.87", profile="coding-agent")
