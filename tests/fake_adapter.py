@@ -95,7 +95,7 @@ def main() -> None:
             print("no configuration found", file=sys.stderr, flush=True)
             os._exit(4)
         elif mode == "other edition":
-            answer(request, result={**_ABOUT, "editions": ["pi-9"]})
+            answer(request, result={**_ABOUT, "editions": ["pi-9.9"]})
         elif mode == "unknown operation":
             answer(request, result={**_ABOUT, "operations": ["tokens/guess"]})
         elif mode == "no name":

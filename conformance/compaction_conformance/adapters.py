@@ -35,7 +35,7 @@ _NODE_PACKAGES = {
 }
 
 
-class AdapterUnavailable(Exception):  # noqa: N818 (an outcome, not a fault)
+class AdapterUnavailable(Exception):
     """An adapter cannot be started here: what is wrong, and what helps. Each is one line."""
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -120,9 +120,10 @@ def _run_npm(npm: str, where: Path) -> None:
     )
     if run.returncode == 0:
         return
-    lines = [line.strip() for line in run.stdout.decode("utf-8", "replace").splitlines()]
-    telling = [line for line in lines if line and "complete log of this run" not in line]
-    said = " | ".join(telling[-6:]) or "it said nothing"
+    lines = [
+        re.sub(r"^npm (error|ERR!)", "", line).strip() for line in run.stdout.decode("utf-8", "replace").splitlines()
+    ]
+    said = " | ".join([line for line in lines if line][:4]) or "it said nothing"  # npm puts the cause first
     raise AdapterUnavailable(
         f"npm could not install Pi (exit code {run.returncode}): {said}", "mend that and run again; nothing was kept"
     )

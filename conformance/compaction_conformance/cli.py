@@ -178,7 +178,8 @@ def _validate(options: argparse.Namespace) -> int:
     worst = 0
     for file in options.files:
         report = validation.validate_file(file, "strict" if options.strict else "tolerant")
-        print(report.text())
+        if not (options.quiet and report.ok):
+            print(report.text())
         worst = max(worst, NOT_CONFORMANT if report.errors else 0)
     return worst
 
@@ -349,8 +350,8 @@ def _parser() -> argparse.ArgumentParser:
         _failures,
     )
 
-    list_verb = _verb(verbs, "list", _list, "list what there is", _selection)
-    for what in ("vectors", "chapters", "requirements", "operations", "implementations"):
+    list_verb = _verb(verbs, "list", _list, "list the vectors, or what else there is", _selection)
+    for what in ("chapters", "requirements", "operations", "implementations"):
         list_verb.add_argument(f"--{what}", dest="what", action="store_const", const=what)
     list_verb.set_defaults(what="vectors")
 
@@ -364,6 +365,7 @@ def _parser() -> argparse.ArgumentParser:
     validate_verb.add_argument(
         "--strict", action="store_true", help="what Pi writes, not just what a reader must accept"
     )
+    validate_verb.add_argument("--quiet", action="store_true", help="say nothing of sound files")
     validate_verb.add_argument("files", type=Path, nargs="+", metavar="FILE")
 
     compare_verb = _verb(verbs, "compare", _compare, "two implementations over session files", _talk, _repro)

@@ -34,12 +34,13 @@ PROBLEMS: Mapping[str, Problem] = {
     "line-too-long": Problem(
         "error", "error", f"lines hold at most {MAX_LINE_BYTES >> 20} MiB; this one was not checked"
     ),
-    "too-deep": Problem("error", "error", "flatten the value; this line was not checked"),
+    "too-deep": Problem("error", "error", "flatten the value; nothing in it was checked"),
     "not-utf8": Problem("error", "warning", "write the file in UTF-8; a reader puts U+FFFD in place of such bytes"),
     "byte-order-mark": Problem(
         "error", "error", "delete the first three bytes; no reader finds the header behind them"
     ),
     "not-json": Problem("error", "warning", "mend or delete the line; a reader skips it"),
+    "broken-file": Problem("error", "error", "mend the JSON; nothing in the file was checked"),
     "torn-line": Problem("error", "warning", "delete the rest of the broken line; a reader skips it"),
     "no-newline": Problem("warning", "warning", "end the file with a line feed before anything is appended"),
     "blank-line": Problem("warning", None, "delete the line; a reader skips it"),

@@ -63,8 +63,9 @@ def _path(entries: list[dict[str, Any]], params: dict[str, Any]) -> list[dict[st
         return []
     index = {json.dumps(entry.get("id")): entry for entry in entries}
     entry = index.get(json.dumps(params.get("leafId"))) if params.get("leafId") else None
-    path, seen = [], set()
-    step = entry or entries[-1]
+    path: list[dict[str, Any]] = []
+    seen: set[int] = set()
+    step: dict[str, Any] | None = entry or entries[-1]
     while step is not None and id(step) not in seen:
         seen.add(id(step))
         path.append(step)

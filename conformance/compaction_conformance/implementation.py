@@ -88,8 +88,8 @@ def read_description(value: Any, edition: str, profile: str) -> Description:
     return Description(
         name=about["name"],
         version=about["version"],
-        language=about["language"],
-        url=about["url"],
+        language=about.get("language", ""),
+        url=about.get("url", ""),
         editions=tuple(value["editions"]),
         profiles=tuple(value["profiles"]),
         operations=frozenset(value["operations"]),

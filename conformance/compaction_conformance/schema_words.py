@@ -134,10 +134,6 @@ def _not(breach: _Breach) -> str:
     return f"is {shown(breach.value)}; {title or 'this value is not allowed here'}"
 
 
-def _false(breach: _Breach) -> str:
-    return "is not allowed here"
-
-
 def _is(breach: _Breach, expected: str) -> str:
     return f"is {shown(breach.value)}; expected {expected}"
 
@@ -171,5 +167,4 @@ _SENTENCES: dict[str, Callable[[_Breach], str]] = {
     "exclusiveMaximum": _bound,
     "uniqueItems": _twice,
     "not": _not,
-    "None": _false,  # the schema `false`
 }

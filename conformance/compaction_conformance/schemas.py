@@ -58,11 +58,11 @@ def first_error(name: str, value: Any) -> SchemaError | None:
     """What is most wrong with the value, or None."""
     checker = validator(name)
     try:
-        if checker.is_valid(value):
-            return None
         error = best_match(islice(checker.iter_errors(value), _WEIGHED))
     except RecursionError:
-        return SchemaError("", "nested too deeply to check", _id(checker))
+        return SchemaError("", "is nested too deeply to be checked", _id(checker))
+    except ValueError:  # Python refuses to print integers of many thousand digits
+        return SchemaError("", "holds a number of too many digits to be checked", _id(checker))
     return None if error is None else SchemaError(pointer_to(error.absolute_path), told(error), _id(checker))
 
 

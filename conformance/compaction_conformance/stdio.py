@@ -111,17 +111,19 @@ class Stdio:
             self._process = Process(self._command, self._environment)
         except OSError as error:
             raise Unavailable(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
-        params = json.dumps(initialize_params(self._edition, self._profile))
-        self._send(Request("initialize", params))
+        self._send(Request("initialize", json.dumps(initialize_params(self._edition, self._profile))))
         try:
             reply = self._receive(_HANDSHAKE_SECONDS)
         except _Trouble as trouble:
-            self._process.kill()
-            raise HandshakeFailed(self._first_words(trouble.reply), remedy=_HANDSHAKE_REMEDY) from None
-        if isinstance(reply, Result):
+            reply = trouble.reply
+        try:
+            if not isinstance(reply, Result):
+                raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
             return read_description(reply.value, self._edition, self._profile)
-        self._process.kill()
-        raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
+        except HandshakeFailed:
+            self._process.kill()
+            self._pending.clear()
+            raise
 
     def _first_words(self, reply: Reply) -> str:
         what = f"{reply.failure}, {reply.detail}" if isinstance(reply, Broken) else f"it answered {reply}"
@@ -144,7 +146,6 @@ class Stdio:
         try:
             self._start()
         except (HandshakeFailed, Unavailable) as error:
-            self._pending.clear()
             self._lost = f"it could not be started again: {error.what}"
 
     # Sending and receiving

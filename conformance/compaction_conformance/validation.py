@@ -16,9 +16,10 @@ __all__ = ["Finding", "Report", "Severity", "Strictness", "validate_file"]
 
 
 def validate_file(path: Path, strictness: Strictness = "strict") -> Report:
-    """Check a vector file (`.json`) or a session file (any other name)."""
-    findings = Findings(strictness)
-    kind, check = ("vector file", check_vector_file) if path.suffix == ".json" else ("session", check_session)
+    """Check a vector file (`.json`, always strictly) or a session file (any other name)."""
+    vectors = path.suffix == ".json"
+    kind, check = ("vector file", check_vector_file) if vectors else ("session", check_session)
+    findings = Findings("strict" if vectors else strictness)
     lines = 0
     try:
         if path.is_file():

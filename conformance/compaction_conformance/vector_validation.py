@@ -12,6 +12,7 @@ from compaction_conformance.schema_words import kind_of, shown
 
 _ID_MEMBER = re.compile(r'"id":\s*"([^"\\]*)"')
 _NOTHING = object()
+_KEYS_TOLD = 3
 
 
 def check_vector_file(stream: BinaryIO, findings: Findings) -> int:
@@ -46,9 +47,9 @@ def _parsed(text: str, findings: Findings) -> Any:
         if problem.too_deep:
             findings.add("too-deep", f"the file cannot be read: {problem.reason}")
         else:
-            findings.add("not-json", f"the file is no JSON: {problem.reason}", line, column)
+            findings.add("broken-file", f"the file is no JSON: {problem.reason}", line, column)
         return _NOTHING
-    for key in parsed.repeated_keys:
+    for key in parsed.repeated_keys[:_KEYS_TOLD]:
         findings.add("duplicate-key", f"an object has the key {shown(key)} more than once")
     return parsed.value
 

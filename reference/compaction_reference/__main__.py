@@ -48,6 +48,8 @@ def _line(response: Json) -> str:
         return json.dumps(response, allow_nan=False)
     except ValueError:  # a number that JSON cannot hold came in with a session
         return json.dumps(_without_infinities(response))
+    except RecursionError:
+        return json.dumps(_response(response["id"], error=_error(_TROUBLE, "the result is nested too deeply")))
 
 
 def _without_infinities(value: Any) -> Any:

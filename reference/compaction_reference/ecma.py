@@ -29,8 +29,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def members(value: Any) -> Mapping[str, Any]:
-    """The fields of any JSON value: those of an object, none for text, numbers and arrays. `null` has no fields to ask
-    for: reading one refuses (`malformed_input`), and so does reading a field of something absent, written `None` too."""
+    """The fields of any JSON value: those of an object, none for text, numbers and arrays. Of `null`, and of something
+    absent, no field can be read at all: that refuses (`malformed_input`)."""
     if isinstance(value, dict):
         return value
     if value is None:
@@ -105,8 +105,7 @@ def length(value: Any) -> float:
         return utf16_length(value)
     if isinstance(value, list):
         return len(value)
-    own = members(value).get("length")
-    return own if is_number(own) else math.nan
+    return number_of(members(value), "length")
 
 
 def trim(text: str) -> str:
@@ -159,10 +158,11 @@ def number_of(source: Mapping[str, Any], name: str) -> float:
 
 
 def to_number(value: Any) -> float:
-    if is_number(value):
-        return value  # type: ignore[no-any-return]
-    if value is None or isinstance(value, bool):
-        return int(bool(value))
+    """The value as an operand, as in `number_of`."""
+    if value is None:
+        return 0
+    if isinstance(value, (int, float)):
+        return value
     if isinstance(value, str):
         text = trim(value)
         if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .ecma import members, pick, string, string_of, truthy
+from .ecma import is_number, members, pick, string, string_of, truthy
 from .types import Json, Message
 
 _MODEL_ROLES = ("system", "user", "assistant", "toolResult")
@@ -50,13 +50,13 @@ def _told_by_user(own: Any, text: str) -> Json:
 
 
 def command_text(own: Any) -> str:
-    """What a model reads about a command that the user ran: the command, its output, how it ended, where the rest is."""
+    """What a model reads of a command that the user ran: the command, its output, how it ended, where the rest is."""
     text = f"Ran `{string_of(own, 'command')}`\n"
     text += f"```\n{string(own['output'])}\n```" if truthy(own.get("output")) else "(no output)"
     exit_code = own.get("exitCode")
     if truthy(own.get("cancelled")):
         text += "\n\n(command cancelled)"
-    elif exit_code is not None and not (exit_code == 0 and not isinstance(exit_code, bool)):
+    elif exit_code is not None and not (is_number(exit_code) and exit_code == 0):
         text += f"\n\nCommand exited with code {string(exit_code)}"
     if truthy(own.get("truncated")) and truthy(own.get("fullOutputPath")):
         text += f"\n\n[Output truncated. Full output: {string(own['fullOutputPath'])}]"

@@ -6,10 +6,24 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from . import EDITION, PROFILE, __version__
-from . import cut_point, file_operations, messages, overflow, preparation, projection, session, session_file
-from . import settings, system, tokens, tree
-from .ecma import or_null
+from . import (
+    EDITION,
+    PROFILE,
+    __version__,
+    cut_point,
+    file_operations,
+    messages,
+    overflow,
+    preparation,
+    projection,
+    session,
+    session_file,
+    settings,
+    system,
+    tokens,
+    tree,
+)
+from .ecma import members, or_null, pick
 from .types import LAST, Json
 
 PROTOCOL_VERSION = 1
@@ -47,7 +61,7 @@ def _finite(result: Json) -> Json:
 
 def _session_parse(params: Json) -> Json:
     opened = session_file.open_file(_content(params))
-    return {"header": opened.header, "entries": opened.entries, "leafId": opened.leaf_id}
+    return {"header": opened.header, "entries": opened.entries, **opened.leaf}
 
 
 def _session_write(params: Json) -> Json:
@@ -56,12 +70,12 @@ def _session_write(params: Json) -> Json:
 
 def _session_append(params: Json) -> Json:
     opened = session.Session(params["entries"], _leaf(params))
-    return {"entry": opened.append(params["draft"]), "leafId": opened.leaf_id}
+    return {"entry": opened.append(params["draft"]), **opened.leaf}
 
 
 def _projection_sources(params: Json) -> Json:
     projected = projection.project(params["entries"], _leaf(params)).entries
-    return {"sources": [{"id": entry.source["id"], "messages": len(entry.messages)} for entry in projected]}
+    return {"sources": [pick(members(each.source), "id") | {"messages": len(each.messages)} for each in projected]}
 
 
 def _projection_entries(params: Json) -> Json:
@@ -77,8 +91,7 @@ def _system_current(params: Json) -> Json:
 
 
 def _context_usage(params: Json) -> Json:
-    session.Session(params["entries"], _leaf(params))  # refuses an unknown leaf
-    usage = tokens.context_usage(params["entries"], _leaf(params), params["contextWindow"])
+    usage = tokens.context_usage(session.Session(params["entries"], _leaf(params)), params["contextWindow"])
     return {"usage": None if usage is None else _finite(usage)}
 
 
@@ -101,7 +114,7 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "projection/entries": _projection_entries,
     "projection/messages": lambda p: {"messages": projection.project(p["entries"], _leaf(p)).messages},
     "projection/sources": _projection_sources,
-    "projection/settings": lambda p: projection.settings_on(projection.selected_path(p["entries"], _leaf(p))),
+    "projection/settings": lambda p: projection.project(p["entries"], _leaf(p)).settings,
     "system/current": _system_current,
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
     "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},

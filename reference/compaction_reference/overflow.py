@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .ecma import members, number_of, string, truthy
+from .ecma import members, number_of, string, to_number, truthy
 
 _FILE = "overflow-patterns.json"
 FILLED_WINDOW = 0.99
@@ -54,10 +54,10 @@ def is_overflow(message: Any, context_window: Any = None) -> bool:
     if not truthy(context_window):
         return False
     if stop_reason == "stop":
-        return _input_tokens(own) > context_window
+        return _input_tokens(own) > to_number(context_window)
     if stop_reason == "length":
         nothing_came_out = number_of(members(own.get("usage")), "output") == 0
-        return nothing_came_out and _input_tokens(own) >= context_window * FILLED_WINDOW
+        return nothing_came_out and _input_tokens(own) >= to_number(context_window) * FILLED_WINDOW
     return False
 
 
@@ -78,7 +78,7 @@ def _input_tokens(own: Any) -> float:
 
 def is_recoverable_length(message: Any, desired_max_output: Any) -> bool:
     """Whether an answer was cut off before the length that was asked for, so that a smaller context can help."""
-    own = members(message)
-    if own.get("stopReason") != "length" or not desired_max_output > 0:
+    own, desired = members(message), to_number(desired_max_output)
+    if own.get("stopReason") != "length" or not desired > 0:
         return False
-    return number_of(members(own.get("usage")), "output") < desired_max_output
+    return number_of(members(own.get("usage")), "output") < desired

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .cut_point import find_projected
-from .ecma import is_number, members, number_of, or_null, truthy
+from .ecma import members, number_of, or_null, truthy
 from .file_operations import FileOperations
-from .projection import ProjectedEntry, project
+from .projection import ProjectedEntry, project_path
 from .tokens import of_projection
 from .tree import path_of
-from .types import LAST, Entry, Json, Leaf, Message
+from .types import Entry, Json, Leaf, Message
 
 
 def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
@@ -22,7 +22,7 @@ def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
     path = path_of(entries, leaf)
     if path and members(path[-1]).get("type") == "compaction":
         return None
-    projection = project(path, LAST)
+    projection = project_path(path)
     previous: Any = {}
     since = projection.entries
     if since and _is_compaction(since[0]) and since[0].messages:

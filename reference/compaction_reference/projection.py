@@ -14,7 +14,7 @@ from .ecma import map_key, members, or_null, pick, truthy
 from .tree import index_by_id, path_to
 from .types import LAST, Entry, Json, Leaf, Message
 
-_REPAIRED = {"system": "", "user": [], "assistant": [], "toolResult": []}
+_REPAIRED = ("system", "user", "assistant", "toolResult")
 _EDITABLE = ("user", "assistant", "toolResult", "custom")
 _IN_BLOCKS = ("assistant", "toolResult")
 
@@ -41,17 +41,19 @@ class Projection:
 
 def project(entries: Sequence[Entry], leaf: Leaf = LAST) -> Projection:
     """The projection at the leaf. An id that no entry has stands for the last entry, `None` for an empty path."""
-    path = selected_path(entries, leaf)
+    return project_path(selected_path(entries, leaf))
+
+
+def project_path(path: list[Entry]) -> Projection:
+    """The projection of a path. Of the compactions on it only the newest is shown, though an older one may be kept."""
     settings = settings_on(path)
     positions = fold(path)
     edits = _edits_among([path[position] for position in positions])
     projected = []
     for index, position in enumerate(positions):
         source = path[position]
-        if index > 0 and members(source).get("type") == "compaction":
-            messages = []  # an older compaction inside the kept range
-        else:
-            messages = _edited_messages(source, edits)
+        is_older_compaction = index > 0 and members(source).get("type") == "compaction"
+        messages = [] if is_older_compaction else _edited_messages(source, edits)
         projected.append(ProjectedEntry(source, position, messages))
     return Projection(path, projected, settings)
 
@@ -154,8 +156,8 @@ def messages_of(entry: Entry) -> list[Message]:
 def _repaired(message: Message) -> Message:
     own = members(message)
     role = own.get("role")
-    if own.get("content") is None and isinstance(role, str) and role in _REPAIRED:
-        return {**own, "content": _REPAIRED[role]}
+    if own.get("content") is None and role in _REPAIRED:
+        return {**own, "content": "" if role == "system" else []}
     return message
 
 

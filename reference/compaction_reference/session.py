@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 from .dates import iso_text, milliseconds
 from .ecma import map_key, members, pick, trim, truthy
 from .errors import Refusal, malformed
-from .projection import project
+from .projection import Projection, project_path
 from .system import current_system_message
-from .tree import index_by_id, labels, last_id, path_of, path_to
+from .tree import index_by_id, labels, opening_leaf, path_of, path_to
 from .types import LAST, Entry, Json, Leaf
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -55,6 +55,11 @@ class Makers:
     new_id: Callable[[], str] = _random_id
     now: Callable[[], str] = _now
 
+    def free_id(self, taken: Container[Any]) -> str:
+        """An id that is not taken; after a hundred vain tries a long one."""
+        tries = (self.new_id() for _ in range(100))
+        return next((candidate for candidate in tries if candidate not in taken), str(uuid.uuid4()))
+
 
 class Session:
     """Entries and the place of the leaf. `append` is the only method that changes it."""
@@ -63,18 +68,22 @@ class Session:
         self.entries = list(entries)
         self.makers = makers or Makers()
         self._by_id = index_by_id(self.entries)
-        if isinstance(leaf, str):
-            self._target(leaf)
-        # The fields by which a new entry names its parent: none at all where the last entry has no id to name.
-        self._parent: Json = {"parentId": leaf}
-        if leaf is LAST:
-            last = members(self.entries[-1]) if self.entries else {"id": None}
-            self._parent = {"parentId": last["id"]} if "id" in last else {}
+        if leaf is not LAST and leaf is not None:
+            self._existing(leaf)
+        # `leafId` as a field, since it can be absent: where the last line of a file has no id to name.
+        self.leaf: Json = opening_leaf(self.entries) if leaf is LAST else {"leafId": leaf}
 
-    @property
-    def leaf_id(self) -> Any:
-        """Id of the leaf entry; `None` before the first entry."""
-        return self._parent.get("parentId")
+    def path(self) -> list[Entry]:
+        """From the root to the leaf; empty also where the leaf has no id to find it by."""
+        leaf_id = self.leaf.get("leafId")
+        entry = self._by_id.get(map_key(leaf_id)) if truthy(leaf_id) else None
+        return [] if entry is None else path_to(entry, self._by_id)
+
+    def projection(self) -> Projection:
+        """What the model sees. Here a leaf without an id is not lost: it is the last entry."""
+        if self.leaf.get("leafId", LAST) is None:
+            return project_path([])
+        return project_path(self.path() or path_to(self.entries[-1], self._by_id))
 
     def append(self, draft: Any) -> Json:
         """The entry that the draft became. Refuses without changing anything; `message`, `custom` and the like are
@@ -84,14 +93,14 @@ class Session:
         if kind not in _FIELDS:
             raise ValueError(f"no kind of entry: {kind}")
         own = pick(given, *_FIELDS[kind])
-        parent = self._parent
-        new_id, now = self._free_id(), self.makers.now()
+        parent = {"parentId": self.leaf["leafId"]} if "leafId" in self.leaf else {}
+        new_id, now = self.makers.free_id(self._by_id), self.makers.now()
         if kind == "compaction":
             own |= self._compaction_fields(given, new_id, now)
         elif kind == "branch_summary":
             parent, own = self._branch_fields(given, own)
         elif kind == "label":
-            self._target(given.get("targetId"))
+            self._existing(given.get("targetId"))
         elif kind == "context_edit":
             own["replacement"] = self._checked_replacement(given)
         elif kind == "session_info":
@@ -101,17 +110,10 @@ class Session:
         entry = {"type": kind, "id": new_id, **parent, "timestamp": now, **own}
         self.entries.append(entry)
         self._by_id[new_id] = entry
-        self._parent = {"parentId": new_id}
+        self.leaf = {"leafId": new_id}
         return entry
 
-    def _free_id(self) -> str:
-        for _ in range(100):
-            candidate = self.makers.new_id()
-            if candidate not in self._by_id:
-                return candidate
-        return str(uuid.uuid4())
-
-    def _target(self, entry_id: Any) -> Entry:
+    def _existing(self, entry_id: Any) -> Entry:
         entry = self._by_id.get(map_key(entry_id)) if entry_id is not None else None
         if entry is None:
             raise Refusal("entry_not_found", f"no entry has the id {entry_id!r}")
@@ -121,21 +123,17 @@ class Session:
         """A compaction that keeps nothing names itself, and every compaction carries the system state before it."""
         first_kept = given.get("firstKeptEntryId")
         fields: Json = {"firstKeptEntryId": new_id if first_kept is None else first_kept}
-        system = current_system_message(self._projection().messages)
+        system = current_system_message(self.projection().messages)
         if system is not None:
             fields["systemMessage"] = system | {"timestamp": milliseconds(now)}
         return fields
-
-    def _projection(self) -> Any:
-        leaf_id = self.leaf_id
-        return project(self.entries, LAST if self._parent == {} else leaf_id)
 
     def _branch_fields(self, given: Any, own: Json) -> tuple[Json, Json]:
         """A branch summary hangs where the new branch begins and remembers the leaf that was left."""
         branch_from = given.get("branchFromId")
         if branch_from is not None or "branchFromId" not in given:
-            self._target(branch_from)
-        left = self.leaf_id
+            self._existing(branch_from)
+        left = self.leaf.get("leafId")
         return {"parentId": branch_from}, {"fromId": "root" if left is None else left, **own}
 
     def _checked_replacement(self, given: Any) -> Any:
@@ -145,12 +143,10 @@ class Session:
         if "replacement" not in given or not (replacement is None or _has_content(replacement)):
             raise Refusal("invalid_replacement", "a replacement is null or has content: text or blocks")
         target_id = given.get("targetId")
-        target = members(self._target(target_id))
-        leaf = self._by_id.get(map_key(self.leaf_id)) if truthy(self.leaf_id) else None
-        on_path = leaf is not None and any(entry is target for entry in path_to(leaf, self._by_id))
-        if not on_path:
+        target = self._existing(target_id)
+        if not any(entry is target for entry in self.path()):
             raise Refusal("not_on_path", f"entry {target_id!r} is not on the path of the leaf")
-        role = _edited_role(target)
+        role = _edited_role(members(target))
         if role is None:
             raise Refusal("not_editable", f"entry {target_id!r} has no content that can be edited")
         if replacement is not None and role in ("assistant", "toolResult") and isinstance(replacement["content"], str):
@@ -187,7 +183,6 @@ def check_session_id(session_id: str) -> None:
 def fork(entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = None) -> list[Entry]:
     """The entries of a new file that holds one path alone. Label entries are taken out and the path is chained anew;
     labels that are in force on it are written again at the end. Refuses (`entry_not_found`) an empty path."""
-    session = Session(entries, LAST, makers)
     path = path_of(entries, leaf)
     if not path:
         raise Refusal("entry_not_found", "no entry to fork at")
@@ -204,16 +199,19 @@ def fork(entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = No
         copied.append({**own, "parentId": copied[-1].get("id") if copied else None})
         if own.get("type") == "compaction" and map_key(own.get("firstKeptEntryId")) in successor_of_label:
             copied[-1]["firstKeptEntryId"] = successor_of_label[map_key(own.get("firstKeptEntryId"))]
-    return copied + _labels_anew(copied, labels(entries), session.makers)
+    return copied + _labels_anew(copied, labels(entries), makers or Makers())
 
 
 def _labels_anew(copied: Sequence[Json], in_force: dict[Any, Entry], makers: Makers) -> list[Json]:
-    copied_ids = {map_key(entry.get("id")) for entry in copied}
+    taken = {map_key(entry.get("id")) for entry in copied}
+    targets = frozenset(taken)
     parent_id = copied[-1].get("id") if copied else None
     written: list[Json] = []
     for target, label in in_force.items():
-        if target in copied_ids:
-            entry = {"type": "label", "id": makers.new_id(), "parentId": parent_id}
+        if target in targets:
+            new_id = makers.free_id(taken)
+            entry = {"type": "label", "id": new_id, "parentId": parent_id}
             written.append(entry | pick(label, "timestamp", "targetId", "label"))
-            parent_id = entry["id"]
+            taken.add(new_id)
+            parent_id = new_id
     return written

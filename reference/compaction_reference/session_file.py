@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .ecma import is_number, json_text, members, parse_json, to_number, truthy
+from .ecma import is_number, is_safe_integer, json_text, members, parse_json, to_number, truthy
 from .errors import Refusal, malformed
 from .session import Makers, Session, check_session_id
-from .tree import last_id
+from .tree import opening_leaf
 from .types import Entry, Json
 
 VERSION = 3
@@ -46,8 +46,9 @@ class SessionFile:
     text: str | None
 
     @property
-    def leaf_id(self) -> Any:
-        return last_id(self.entries)
+    def leaf(self) -> Json:
+        """`leafId` as a field: absent where the last line has no id."""
+        return opening_leaf(self.entries)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def open_file(content: str | bytes | None, makers: FileMakers | None = None) -> 
     text = text_of(content)
     if not text:
         header = new_header(makers or FileMakers())
-        return SessionFile(header, [], None if text is None else json_text(header) + "\n")
+        return SessionFile(header, [], None if text is None else _lines([header]))
     lines = parsed_lines(text)
     first = members(lines[0]) if lines else {}
     if first.get("type") != "session" or not isinstance(first.get("id"), str):
@@ -68,7 +69,7 @@ def open_file(content: str | bytes | None, makers: FileMakers | None = None) -> 
     migrated = migrate(lines, makers or FileMakers())
     if migrated is not None:
         lines = migrated
-        text = "".join(json_text(line) + "\n" for line in lines)
+        text = _lines(lines)
     header = next(line for line in lines if members(line).get("type") == "session")
     return SessionFile(header, [line for line in lines if members(line).get("type") != "session"], text)
 
@@ -145,7 +146,7 @@ def _with_ids(lines: Sequence[Any], makers: Makers) -> list[Any]:
 
 def _name_first_kept(compaction: Json, lines: Sequence[Any]) -> None:
     place = compaction.pop("firstKeptEntryIndex")
-    if place != int(place) or not 0 <= place < len(lines):
+    if not is_safe_integer(place) or not 0 <= place < len(lines):
         return
     target = members(lines[int(place)])
     if target.get("type") != "session":
@@ -159,10 +160,10 @@ def _with_custom_role(lines: Sequence[Any]) -> list[Any]:
     migrated = []
     for line in lines:
         own = members(line)
-        message = own.get("message")
+        message = members(own["message"]) if truthy(own.get("message")) else {}
         if own.get("type") == "session":
             migrated.append({**own, "version": 3})
-        elif own.get("type") == "message" and truthy(message) and members(message).get("role") == "hookMessage":
+        elif own.get("type") == "message" and message.get("role") == "hookMessage":
             migrated.append({**own, "message": {**message, "role": "custom"}})
         else:
             migrated.append(line)
@@ -172,7 +173,9 @@ def _with_custom_role(lines: Sequence[Any]) -> list[Any]:
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-def text_after_appends(content: str | bytes | None, drafts: Sequence[Any], makers: FileMakers | None = None) -> str | None:
+def text_after_appends(
+    content: str | bytes | None, drafts: Sequence[Any], makers: FileMakers | None = None
+) -> str | None:
     """The file's text after it was opened and the drafts were appended in order; `None` if there is still no file.
 
     Every entry is one line at the end. A file that does not exist is created with the first assistant message, then
@@ -180,15 +183,17 @@ def text_after_appends(content: str | bytes | None, drafts: Sequence[Any], maker
     makers = makers or FileMakers()
     opened = open_file(content, makers)
     session = Session(opened.entries, makers=makers)
-    text = opened.text
-    for draft in drafts:
-        entry = session.append(draft)
-        answered = any(map(_is_assistant_message, session.entries))
-        if text is not None:
-            text += json_text(entry) + "\n"
-        elif answered:
-            text = "".join(json_text(line) + "\n" for line in (opened.header, *session.entries))
-    return text
+    appended = [session.append(draft) for draft in drafts]
+    if not appended:
+        return opened.text
+    answered = any(map(_is_assistant_message, session.entries))
+    if opened.text is None:
+        return _lines([opened.header, *appended]) if answered else None
+    return opened.text + _lines(appended)
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(json_text(value) + "\n" for value in values)
 
 
 def _is_assistant_message(entry: Entry) -> bool:

@@ -10,11 +10,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .ecma import iterate, json_text, length, members, number_of, truthy, utf16_length
+from .ecma import iterate, json_text, length, members, number_of, own_entries, truthy, utf16_length
 from .errors import malformed
-from .projection import Projection, newest_compaction, project
+from .projection import Projection, newest_compaction
+from .session import Session
 from .system import current_system_message
-from .types import LAST, Entry, Json, Leaf, Message, Place
+from .types import Entry, Json, Message
 
 IMAGE_UNITS = 4800
 UNITS_PER_TOKEN = 4
@@ -102,8 +103,7 @@ def _assistant_block_units(block: Any) -> float:
 def _system_units(own: Any) -> float:
     units = _content_units(own.get("content"))
     if truthy(own.get("sections")):
-        values = own["sections"].values() if isinstance(own["sections"], dict) else iterate(own["sections"])
-        units += sum(length(value) for value in values if truthy(value))
+        units += sum(length(value) for _, value in own_entries(own["sections"]) if truthy(value))
     if truthy(own.get("toolsAdded")):
         units += utf16_length(json_text(own["toolsAdded"]))
     return units
@@ -145,11 +145,11 @@ def of_projection(projection: Projection) -> Json:
 
 
 def _usage_is_current(projection: Projection, message_index: int) -> bool:
-    """Whether the entry of the message stands after the newest edit and compaction on the path."""
-    used_at = _position_of_message(projection, message_index)
-    if not truthy(members(projection.path[used_at]).get("id")):
+    """Whether the entry of the message stands after the newest edit and compaction on the path. A path to a leaf that
+    has no id cannot be asked."""
+    if not truthy(members(projection.path[-1]).get("id")):
         return False
-    later = projection.path[used_at:]
+    later = projection.path[_position_of_message(projection, message_index) :]
     return not any(members(entry).get("type") in ("context_edit", "compaction") for entry in later)
 
 
@@ -162,18 +162,22 @@ def _position_of_message(projection: Projection, message_index: int) -> int:
     raise IndexError(message_index)
 
 
-def context_usage(entries: Sequence[Entry], leaf: Leaf | Place, context_window: float | None) -> Json | None:
+def context_usage(session: Session, context_window: float | None) -> Json | None:
     """How full the window is: `tokens`, `contextWindow`, `percent` (not rounded, can pass 100). `None` without a model
     or window. After a compaction the first two are unknown (`None`) until an assistant has answered."""
     if context_window is None or context_window <= 0:
         return None
-    projection = project(entries, leaf)
-    answered_at = [entry.position for entry in projection.entries if any(map(_is_counted_answer, entry.messages))]
-    compaction_at = newest_compaction(projection.path)
-    if compaction_at is not None and not any(position > compaction_at for position in answered_at):
+    projection = session.projection()
+    compaction_at = newest_compaction(session.path())
+    if compaction_at is not None and not _answered_after(compaction_at, projection):
         return {"tokens": None, "contextWindow": context_window, "percent": None}
     tokens = of_projection(projection)["tokens"]
     return {"tokens": tokens, "contextWindow": context_window, "percent": tokens / context_window * 100}
+
+
+def _answered_after(compaction_at: int, projection: Projection) -> bool:
+    answered_at = [entry.position for entry in projection.entries if any(map(_is_counted_answer, entry.messages))]
+    return any(position > compaction_at for position in answered_at)
 
 
 def _is_counted_answer(message: Message) -> bool:

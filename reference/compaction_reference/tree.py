@@ -21,15 +21,19 @@ def index_by_id(entries: Sequence[Entry]) -> dict[Any, Entry]:
     return {map_key(members(entry).get("id")): entry for entry in entries}
 
 
-def last_id(entries: Sequence[Entry]) -> Any:
-    """The leaf of a freshly opened file: the id of its last entry, `None` in an empty file."""
-    return members(entries[-1]).get("id") if entries else None
+def opening_leaf(entries: Sequence[Entry]) -> Json:
+    """`leafId` of a freshly opened file: the id of its last entry, `None` in an empty file; absent where the last line
+    of the file has no id."""
+    if not entries:
+        return {"leafId": None}
+    last = members(entries[-1])
+    return {"leafId": last["id"]} if "id" in last else {}
 
 
 def path_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> list[Entry]:
     """The entries from the root to the leaf. A leaf that no entry has gives an empty path."""
-    leaf_id = last_id(entries) if leaf is LAST else leaf
     index = index_by_id(entries)
+    leaf_id = opening_leaf(entries).get("leafId") if leaf is LAST else leaf
     entry = index.get(map_key(leaf_id)) if truthy(leaf_id) else None
     return [] if entry is None else path_to(entry, index)
 

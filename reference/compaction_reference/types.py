@@ -20,7 +20,7 @@ class Place(Enum):
     LAST = "at the last entry of the file"
 
 
-Leaf: TypeAlias = str | None | Place
+Leaf: TypeAlias = str | Place | None
 LAST = Place.LAST
 
 

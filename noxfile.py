@@ -1,0 +1,51 @@
+"""The project's sessions: `nox -l` lists them, plain `nox` runs tests, lint and types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["tests", "lint", "types"]
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The project's own tests and the whole suite against the embedded reference."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def oracle(session: nox.Session) -> None:
+    """The whole suite against the published Pi, and every vector file held against its answers (needs npm)."""
+    session.install("-e", ".")
+    session.run("compaction-conformance", "run", "--implementation", "pi", "-n", "2", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff, and the validity of all fixtures."""
+    session.install("-e", ".[lint]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    files = sorted(str(path) for path in Path("fixtures/vectors").rglob("*.json"))
+    session.run("compaction-conformance", "validate", "--quiet", *files)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy, strictly, over both packages."""
+    session.install("-e", ".[lint]")
+    session.run("mypy")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Speed and memory, as ratios within one run (needs npm for the comparison with Pi)."""
+    session.install("-e", ".")
+    session.run("python", "-m", "compaction_conformance.bench", *session.posargs)

@@ -1,0 +1,29 @@
+"""Shared by the harness's tests: a small folder of spec and vectors to break on purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def vector_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def write_vectors(vector_folder: Path) -> Any:
+    """Writes a vector file of one vector a line and gives back its path."""
+
+    def write(*vectors: Any, name: str = "sample.json") -> Path:
+        path = vector_folder / name
+        bodies = ",\n".join(json.dumps(one) for one in vectors)
+        path.write_text(f'{{"chapter": "tokens", "vectors": [\n{bodies}\n]}}\n')
+        return path
+
+    return write

@@ -1,0 +1,651 @@
+"""The schemas are sound, they cover the protocol, and they take and refuse what they have to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from compaction_conformance import schemas
+from compaction_conformance.paths import adapters_dir, fixtures_dir, spec_dir
+
+COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+USAGE = {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3, "cost": COST}
+TIME = "2025-01-01T00:00:00.000Z"
+TEXT = {"type": "text", "text": "hello"}
+IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+CALL = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "a.txt"}}
+SYSTEM = {"role": "system", "content": "", "sections": {"rules": "Be brief.", "docs": None}, "timestamp": 0}
+USER = {"role": "user", "content": "hello", "timestamp": 0}
+ASSISTANT = {
+    "role": "assistant",
+    "content": [{"type": "thinking", "thinking": "hm"}, TEXT, CALL],
+    "api": "openai-completions",
+    "provider": "acme",
+    "model": "m-1",
+    "usage": USAGE,
+    "stopReason": "toolUse",
+    "timestamp": 0,
+}
+TOOL_RESULT = {
+    "role": "toolResult",
+    "toolCallId": "t1",
+    "toolName": "read",
+    "content": [TEXT, IMAGE],
+    "isError": False,
+    "timestamp": 0,
+}
+BASH = {"role": "bashExecution", "command": "ls", "output": "", "cancelled": True, "truncated": False, "timestamp": 0}
+CUSTOM = {"role": "custom", "customType": "note", "content": [TEXT], "display": True, "timestamp": 0}
+COMPACTION_SUMMARY = {"role": "compactionSummary", "summary": "s", "tokensBefore": 1, "timestamp": 0}
+HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": TIME, "cwd": "/w"}
+VECTOR = {
+    "id": "PRJ-retain-none",
+    "requirements": ["PRJ-07"],
+    "description": "a compaction that names itself keeps nothing",
+    "operation": "projection/messages",
+    "params": {"entries": []},
+    "expect": {"result": {"messages": []}},
+    "evidence": {"grade": "observed", "source": "pi 0.87.0"},
+}
+ROW = {"id": "OVP-01", "provider": "any", "regex": "x", "example": "x", "nearMiss": "y", "editions": ["pi-0.87"]}
+HANDSHAKE = {
+    "protocolVersion": 1,
+    "implementation": {"name": "my-port", "version": "0.3.0"},
+    "editions": ["pi-0.87"],
+    "profiles": ["coding-agent"],
+    "operations": ["tokens/of_message", "later/operation"],
+}
+ESTIMATE = {"tokens": 3, "usageTokens": 0, "trailingTokens": 3, "lastUsageIndex": None}
+PREPARATION = {
+    "firstKeptEntryId": "u2",
+    "messagesToSummarize": [USER],
+    "turnPrefixMessages": [],
+    "isSplitTurn": False,
+    "tokensBefore": 9,
+    "previousSummary": None,
+    "fileOperations": {"readFiles": ["a"], "modifiedFiles": []},
+}
+LISTS = {"readFiles": ["a"], "modifiedFiles": []}
+DAMAGED = [None, 42, "x", [], {"type": "message", "message": None}, {"type": "alien", "id": 7, "timestamp": None}]
+
+
+def entry(kind: str, /, **own: Any) -> dict[str, Any]:
+    return {"type": kind, "id": "e1", "parentId": None, "timestamp": TIME, **own}
+
+
+def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in names}
+
+
+MESSAGE = entry("message", message=USER)
+COMPACTION = entry("compaction", summary="s", firstKeptEntryId="e1", tokensBefore=1)
+EDIT = entry("context_edit", targetId="e0", replacement=None)
+
+# name of the schema: values that it takes, and values that it refuses with the pointer to the fault
+EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
+    "header": (
+        [HEADER, {**HEADER, "parentSession": "/p.jsonl", "later": 1}],
+        [
+            ({**HEADER, "version": 2}, "/version"),
+            ({**HEADER, "version": "3"}, "/version"),
+            ({**HEADER, "id": 7}, "/id"),
+            ({**HEADER, "id": "-a"}, "/id"),
+            ({**HEADER, "timestamp": "2025-01-01T00:00:00Z"}, "/timestamp"),
+            ({**HEADER, "timestamp": TIME + "\n"}, "/timestamp"),
+            (without(HEADER, "cwd"), ""),
+            ([], ""),
+        ],
+    ),
+    "tolerant/header": (
+        [{"type": "session", "id": ""}, {"type": "session", "id": "x", "version": 99}],
+        [({"type": "session", "id": 1}, "/id"), ({"type": "session"}, ""), ({"type": "message", "id": "x"}, "/type")],
+    ),
+    "entry": (
+        [MESSAGE, COMPACTION, EDIT],
+        [
+            ({**MESSAGE, "type": "alien"}, "/type"),
+            (without(MESSAGE, "type"), ""),
+            ({**MESSAGE, "message": None}, "/message"),
+            (42, ""),
+        ],
+    ),
+    "tolerant/entry": (
+        [
+            {},
+            {"type": "alien", "timestamp": 1},
+            {"type": "message", "message": {"role": "hookMessage", "content": None}},
+            {"type": "message", "message": {"role": "user"}, "timestamp": None},
+            {"type": "compaction", "firstKeptEntryIndex": 3},
+            {"type": "custom_message", "content": None},
+            {"id": 7, "parentId": 6},
+        ],
+        [
+            ({"type": "message"}, ""),
+            ({"type": "message", "message": None}, "/message"),
+            ({"type": "message", "message": {"content": 5}}, "/message/content"),
+            ({"type": "message", "message": {"content": [None]}}, "/message/content/0"),
+            ({"type": "context_edit"}, ""),
+            ({"timestamp": {}}, "/timestamp"),
+            ([], ""),
+        ],
+    ),
+    "entries/message": (
+        [entry("message", message=each) for each in (SYSTEM, USER, ASSISTANT, TOOL_RESULT, BASH, CUSTOM)],
+        [
+            ({**MESSAGE, "id": 7}, "/id"),
+            ({**MESSAGE, "id": ""}, "/id"),
+            ({**MESSAGE, "timestamp": 1735689600000}, "/timestamp"),
+            (without(MESSAGE, "parentId"), ""),
+            (without(MESSAGE, "message"), ""),
+            (entry("message", message={**USER, "content": None}), "/message/content"),
+            (entry("message", message={**USER, "timestamp": TIME}), "/message/timestamp"),
+            (entry("message", message={**USER, "role": "hookMessage"}), "/message/role"),
+            (entry("message", message=COMPACTION_SUMMARY), "/message/role"),
+            (entry("message", message={**USER, "content": [CALL]}), "/message/content/0/type"),
+            (entry("message", message={**USER, "content": [{"type": "text"}]}), "/message/content/0"),
+            (entry("message", message={**ASSISTANT, "content": "plain"}), "/message/content"),
+            (entry("message", message={**ASSISTANT, "stopReason": "done"}), "/message/stopReason"),
+            (entry("message", message={**ASSISTANT, "usage": without(USAGE, "totalTokens")}), "/message/usage"),
+            (entry("message", message={**ASSISTANT, "usage": {**USAGE, "input": None}}), "/message/usage/input"),
+            (entry("message", message={**TOOL_RESULT, "isError": 0}), "/message/isError"),
+            (entry("message", message={**SYSTEM, "sections": {"a": 1}}), "/message/sections/a"),
+            (entry("message", message={**SYSTEM, "toolsAdded": [{"name": "read"}]}), "/message/toolsAdded/0"),
+        ],
+    ),
+    "entries/thinking_level_change": (
+        [entry("thinking_level_change", thinkingLevel="high")],
+        [(entry("thinking_level_change", thinkingLevel=3), "/thinkingLevel"), (entry("thinking_level_change"), "")],
+    ),
+    "entries/model_change": (
+        [entry("model_change", provider="acme", modelId="m")],
+        [(entry("model_change", provider="acme", model="m"), "")],
+    ),
+    "entries/usage": (
+        [entry("usage", kind="cache_warm", provider="acme", model="m", usage=USAGE, note="n")],
+        [(entry("usage", kind="cache_warm", provider="acme", model="m", usage={}), "/usage"), (entry("usage"), "")],
+    ),
+    "entries/compaction": (
+        [COMPACTION, {**COMPACTION, "details": None, "usage": USAGE, "fromHook": True, "systemMessage": SYSTEM}],
+        [
+            ({**COMPACTION, "firstKeptEntryId": None}, "/firstKeptEntryId"),
+            ({**COMPACTION, "systemMessage": USER}, "/systemMessage/role"),
+            (without(COMPACTION, "firstKeptEntryId"), ""),
+        ],
+    ),
+    "entries/branch_summary": (
+        [entry("branch_summary", fromId="root", summary="s")],
+        [(entry("branch_summary", fromId=None, summary="s"), "/fromId"), (entry("branch_summary", fromId="a"), "")],
+    ),
+    "entries/custom": (
+        [entry("custom", customType="x"), entry("custom", customType="x", data=[1])],
+        [(entry("custom"), "")],
+    ),
+    "entries/custom_message": (
+        [entry("custom_message", customType="x", content="c", display=False)],
+        [(entry("custom_message", customType="x", content=None, display=False), "/content")],
+    ),
+    "entries/context_edit": (
+        [EDIT, {**EDIT, "replacement": {"content": ""}}, {**EDIT, "replacement": {"content": [CALL], "extra": 1}}],
+        [
+            (without(EDIT, "replacement"), ""),
+            ({**EDIT, "replacement": "x"}, "/replacement"),
+            ({**EDIT, "replacement": {}}, "/replacement"),
+            ({**EDIT, "replacement": {"content": None}}, "/replacement/content"),
+        ],
+    ),
+    "entries/label": (
+        [entry("label", targetId="a", label="mark"), entry("label", targetId="a")],
+        [(entry("label", label="mark"), ""), (entry("label", targetId="a", label=None), "/label")],
+    ),
+    "entries/session_info": (
+        [entry("session_info"), entry("session_info", name="n")],
+        [(entry("session_info", name=None), "/name"), ({**entry("session_info"), "type": "label"}, "/type")],
+    ),
+    "draft": (
+        [
+            {"type": "message", "message": {"role": "alien", "content": None}},
+            {"type": "compaction", "summary": "", "firstKeptEntryId": None, "tokensBefore": -1},
+            {"type": "branch_summary", "branchFromId": None, "summary": "s"},
+            {"type": "context_edit", "targetId": "a"},
+            {"type": "context_edit", "targetId": "a", "replacement": [42]},
+            {"type": "label", "targetId": "a"},
+            {"type": "session_info", "name": "a\nb"},
+        ],
+        [
+            ({"type": "message", "id": "e1", "message": USER}, "/id"),
+            ({"type": "compaction", "summary": "", "tokensBefore": 1}, ""),
+            ({"type": "branch_summary", "fromId": "a", "summary": "s"}, ""),
+            ({"type": "alien"}, "/type"),
+            ({}, ""),
+        ],
+    ),
+    "settings": (
+        [
+            {},
+            {"theme": "dark", "compaction": {"enabled": False, "reserveTokens": 0}},
+            {
+                "compaction": {"modelOverrides": {"acme/m": {"keepRecentTokens": 1}}},
+                "branchSummary": {"skipPrompt": True},
+            },
+        ],
+        [
+            ({"compaction": {"reserveTokens": -1}}, "/compaction/reserveTokens"),
+            ({"compaction": {"reserveTokens": 1.5}}, "/compaction/reserveTokens"),
+            ({"compaction": {"keepRecentTokens": 2**53}}, "/compaction/keepRecentTokens"),
+            ({"compaction": {"modelOverrides": {"acme/m": []}}}, "/compaction/modelOverrides/acme~1m"),
+            ({"compaction": {"enabled": "no"}}, "/compaction/enabled"),
+        ],
+    ),
+    "vector": (
+        [
+            VECTOR,
+            {**VECTOR, "twin": "PRJ-b", "given": {"roles": ["user", None]}, "timeLimit": 0.5, "editions": ["pi-0.87"]},
+            {**VECTOR, "expect": {"error": {"kind": "entry_not_found"}}},
+            {**VECTOR, "expect": {"answer": "any"}},
+            {
+                **VECTOR,
+                "expect": {
+                    "readings": [
+                        {"reading": "pi", "result": {}},
+                        {"reading": "refuse", "error": {"kind": "malformed_input"}},
+                    ]
+                },
+            },
+        ],
+        [
+            ({**VECTOR, "id": "PRJ"}, "/id"),
+            ({**VECTOR, "requirements": []}, "/requirements"),
+            ({**VECTOR, "requirements": ["PRJ-07", "PRJ-07"]}, "/requirements"),
+            ({**VECTOR, "description": "a label should be found"}, "/description"),
+            ({**VECTOR, "given": {"entrys": 1}}, "/given"),
+            ({**VECTOR, "operation": "projection/build"}, "/operation"),
+            ({**VECTOR, "expect": {}}, "/expect"),
+            ({**VECTOR, "expect": {"result": {}, "answer": "any"}}, "/expect"),
+            ({**VECTOR, "expect": {"error": {"kind": "odd"}}}, "/expect/error/kind"),
+            ({**VECTOR, "expect": {"readings": [{"reading": "pi"}]}}, "/expect/readings/0"),
+            ({**VECTOR, "evidence": {"grade": "guess", "source": "x"}}, "/evidence/grade"),
+            ({**VECTOR, "timeLimit": 0}, "/timeLimit"),
+            ({**VECTOR, "note": "x"}, ""),
+        ],
+    ),
+    "vector-file": (
+        [{"chapter": "projection", "vectors": [VECTOR]}],
+        [
+            ({"chapter": "03-projection", "vectors": [VECTOR]}, "/chapter"),
+            ({"chapter": "projection", "vectors": []}, "/vectors"),
+            ({"chapter": "projection", "vectors": [without(VECTOR, "evidence")]}, "/vectors/0"),
+            ({"vectors": [VECTOR]}, ""),
+        ],
+    ),
+    "overflow-patterns": (
+        [{"edition": "pi-0.87", "note": "n", "patterns": [ROW], "exclusions": [ROW], "providerRules": [ROW]}],
+        [
+            (
+                {
+                    "edition": "pi-0.87",
+                    "note": "n",
+                    "patterns": [without(ROW, "nearMiss")],
+                    "exclusions": [ROW],
+                    "providerRules": [ROW],
+                },
+                "/patterns/0",
+            ),
+            ({"edition": "pi-0.87", "note": "n", "patterns": [ROW]}, ""),
+        ],
+    ),
+    "protocol/initialize.params": (
+        [{"protocolVersion": 1, "edition": "pi-0.87", "profile": "harness"}],
+        [
+            ({"protocolVersion": "1", "edition": "pi-0.87", "profile": "harness"}, "/protocolVersion"),
+            ({"protocolVersion": 1, "edition": "0.87", "profile": "harness"}, "/edition"),
+            ({"protocolVersion": 1, "edition": "pi-0.87", "profile": "cli"}, "/profile"),
+        ],
+    ),
+    "protocol/initialize.result": (
+        [HANDSHAKE, {**HANDSHAKE, "extra": 1}],
+        [
+            ({**HANDSHAKE, "implementation": {"name": "x"}}, "/implementation"),
+            ({**HANDSHAKE, "operations": ["a/b", "a/b"]}, "/operations"),
+            ({**HANDSHAKE, "operations": ["tokens"]}, "/operations/0"),
+            ({**HANDSHAKE, "editions": []}, "/editions"),
+            (None, ""),
+        ],
+    ),
+    "protocol/request": (
+        [{"jsonrpc": "2.0", "id": 0, "method": "tokens/of_message", "params": {}}],
+        [
+            ({"jsonrpc": "2.0", "id": "0", "method": "x", "params": {}}, "/id"),
+            ({"jsonrpc": "2.0", "id": 0, "method": "x", "params": {}, "vector": "PRJ-a"}, ""),
+        ],
+    ),
+    "protocol/response": (
+        [
+            {"jsonrpc": "2.0", "id": 1, "result": {}},
+            {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "unknown"}},
+            {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "", "data": {"kind": "not_on_path"}}},
+        ],
+        [
+            ({"jsonrpc": "2.0", "id": 1}, ""),
+            ({"id": 1, "result": {}}, ""),
+            ({"jsonrpc": "1.0", "id": 1, "result": {}}, "/jsonrpc"),
+            ({"jsonrpc": "2.0", "id": None, "result": {}}, "/id"),
+            ({"jsonrpc": "2.0", "id": 1, "result": 2}, "/result"),
+            ({"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1, "message": ""}}, "/result"),
+            ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "x"}}, "/error"),
+            (
+                {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "", "data": {"kind": "odd"}}},
+                "/error/data/kind",
+            ),
+        ],
+    ),
+}
+
+PATH = {"entries": DAMAGED, "leafId": None}
+TOKENS = ({"tokens": 2}, ({"tokens": "2"}, "/tokens"))
+OF_PATH = (PATH, ({"entries": [], "leafId": 3}, "/leafId"))
+MESSAGES = ({"messages": DAMAGED}, ({"messages": {}}, "/messages"))
+ENTRIES = ({"entries": DAMAGED}, ({"entries": None}, "/entries"))
+Pair = tuple[Any, tuple[Any, str]]
+
+# operation: (params taken, params refused), (result taken, result refused)
+OPERATIONS: dict[str, tuple[Pair, Pair]] = {
+    "session/parse": (
+        ({"content": ""}, ({"content": "", "contentBase64": ""}, "")),
+        ({"header": {"type": "session", "id": "x"}, "entries": DAMAGED}, ({"header": None, "entries": []}, "/header")),
+    ),
+    "session/write": (
+        ({"content": None, "drafts": []}, ({"content": None, "drafts": [{}]}, "/drafts/0")),
+        ({"content": None}, ({"content": 1}, "/content")),
+    ),
+    "session/path": (OF_PATH, ENTRIES),
+    "session/tree": (
+        ENTRIES,
+        (
+            {"roots": ["a", 1, None], "children": {"a": ["b"]}, "labels": {"a": "x"}, "name": None},
+            ({"roots": [], "children": {"a": "b"}, "labels": {}, "name": None}, "/children/a"),
+        ),
+    ),
+    "session/append": (
+        ({**PATH, "draft": {"type": "custom", "customType": "x"}}, ({**PATH, "draft": {"type": "custom"}}, "/draft")),
+        ({"entry": {}, "leafId": "a"}, ({"entry": [], "leafId": "a"}, "/entry")),
+    ),
+    "session/fork": ((PATH, ({"entries": []}, "")), ENTRIES),
+    "projection/entries": (OF_PATH, ENTRIES),
+    "projection/messages": (OF_PATH, MESSAGES),
+    "projection/sources": (
+        OF_PATH,
+        (
+            {"sources": [{"id": "a", "messages": 0}]},
+            ({"sources": [{"id": "a", "messages": -1}]}, "/sources/0/messages"),
+        ),
+    ),
+    "projection/settings": (
+        OF_PATH,
+        ({"thinkingLevel": "off", "model": {"provider": "p", "modelId": "m"}}, ({"thinkingLevel": "off"}, "")),
+    ),
+    "system/current": (MESSAGES, ({"message": None, "prompt": ""}, ({"message": "", "prompt": ""}, "/message"))),
+    "messages/to_llm": (MESSAGES, MESSAGES),
+    "tokens/from_usage": (({"usage": None}, ({}, "")), ({"tokens": None}, ({"tokens": True}, "/tokens"))),
+    "tokens/of_message": (({"message": None}, ({"message": {}, "id": 1}, "")), TOKENS),
+    "tokens/of_context": (MESSAGES, (ESTIMATE, ({**ESTIMATE, "lastUsageIndex": 0.5}, "/lastUsageIndex"))),
+    "tokens/of_projection": (OF_PATH, (ESTIMATE, (without(ESTIMATE, "trailingTokens"), ""))),
+    "tokens/last_usage": (ENTRIES, ({"usage": None}, ({"usage": 1}, "/usage"))),
+    "tokens/context_usage": (
+        ({**PATH, "contextWindow": None}, (PATH, "")),
+        (
+            {"usage": {"tokens": None, "contextWindow": 1000, "percent": None}},
+            ({"usage": {"tokens": 1, "contextWindow": 1000}}, "/usage"),
+        ),
+    ),
+    "settings/resolve": (
+        (
+            {"global": {"compaction": 1}, "project": {}, "model": None},
+            ({"global": {}, "project": None, "model": None}, "/project"),
+        ),
+        (
+            {"enabled": "no", "reserveTokens": 0, "keepRecentTokens": 1},
+            ({"enabled": True, "reserveTokens": -1, "keepRecentTokens": 1}, "/reserveTokens"),
+        ),
+    ),
+    "trigger/should_compact": (
+        ({"contextTokens": None, "contextWindow": 1, "settings": {}}, ({"contextTokens": 1, "contextWindow": 1}, "")),
+        ({"compact": True}, ({"compact": 1}, "/compact")),
+    ),
+    "overflow/is_overflow": (
+        ({"message": {}, "contextWindow": 1}, ({"contextWindow": 1}, "")),
+        ({"overflow": False}, ({"overflow": None}, "/overflow")),
+    ),
+    "overflow/is_recoverable_length": (
+        ({"message": {}, "desiredMaxOutput": 1}, ({"message": {}}, "")),
+        ({"recoverable": False}, ({"recoverable": "no"}, "/recoverable")),
+    ),
+    "cut/find": (
+        (
+            {"entries": DAMAGED, "startIndex": 0, "endIndex": 2, "keepRecentTokens": 1},
+            ({"entries": [], "startIndex": 0.5, "endIndex": 2, "keepRecentTokens": 1}, "/startIndex"),
+        ),
+        (
+            {"firstKeptEntryIndex": 0, "turnStartIndex": -1, "isSplitTurn": False},
+            ({"firstKeptEntryIndex": 0, "turnStartIndex": -2, "isSplitTurn": False}, "/turnStartIndex"),
+        ),
+    ),
+    "cut/turn_start": (
+        ({"entries": DAMAGED, "entryIndex": 1, "startIndex": 0}, ({"entries": [], "entryIndex": 1}, "")),
+        ({"turnStartIndex": -1}, ({"turnStartIndex": None}, "/turnStartIndex")),
+    ),
+    "compaction/prepare": (
+        ({**PATH, "settings": {"keepRecentTokens": "x"}}, ({**PATH, "settings": None}, "/settings")),
+        (
+            {"preparation": PREPARATION},
+            ({"preparation": {**PREPARATION, "previousSummary": 1}}, "/preparation/previousSummary"),
+        ),
+    ),
+    "files/lists": (
+        ({"messages": DAMAGED, "previousDetails": "x"}, ({"messages": 1}, "/messages")),
+        (LISTS, (without(LISTS, "readFiles"), "")),
+    ),
+    "files/format": (
+        (LISTS, ({**LISTS, "modifiedFiles": None}, "/modifiedFiles")),
+        ({"text": ""}, ({"text": None}, "/text")),
+    ),
+}
+for _operation, (_params, _result) in OPERATIONS.items():
+    EXAMPLES[schemas.params_schema(_operation)] = ([_params[0]], [_params[1]])
+    EXAMPLES[schemas.result_schema(_operation)] = ([_result[0]], [_result[1], ({**_result[0], "surplus": 1}, "")])
+
+TAKEN = [(name, value) for name, (taken, _) in EXAMPLES.items() for value in taken]
+REFUSED = [(name, value, pointer) for name, (_, refused) in EXAMPLES.items() for value, pointer in refused]
+
+
+def members(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object within a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        for value in schema.values():
+            yield from members(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from members(value)
+
+
+def table_rows(heading: str) -> list[list[str]]:
+    """The cells of all tables below a heading of `protocol.md`, up to the next heading of that depth."""
+    text = (spec_dir() / "protocol.md").read_text(encoding="utf-8")
+    section = text.split(f"\n{heading}\n", 1)[1]
+    section = re.split(rf"\n{'#' * heading.index(' ')} ", section)[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line.startswith("|")
+    ]
+    return [row for row in rows if row[0].startswith("`")]
+
+
+@pytest.mark.parametrize("name", schemas.all_schemas())
+def test_a_schema_is_a_sound_draft_2020_12_schema(name: str) -> None:
+    schema = schemas.all_schemas()[name]
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["$id"] == f"{schemas.BASE}{name}.json"
+    assert schema["title"]
+    assert schema["description"].endswith(".")
+
+
+@pytest.mark.parametrize("name", schemas.all_schemas())
+def test_every_reference_leads_to_a_schema(name: str) -> None:
+    resolver = schemas.validator(name)._resolver
+    references = [part["$ref"] for part in members(schemas.all_schemas()[name]) if "$ref" in part]
+    assert all(isinstance(resolver.lookup(reference).contents, (dict, bool)) for reference in references)
+
+
+def test_every_shared_definition_is_used() -> None:
+    used = {
+        part["$ref"].split("/")[-1]
+        for schema in schemas.all_schemas().values()
+        for part in members(schema)
+        if "$ref" in part
+    }
+    assert set(schemas.all_schemas()["definitions"]["$defs"]) <= used
+
+
+def test_every_schema_has_examples_of_both_kinds() -> None:
+    assert set(EXAMPLES) == set(schemas.all_schemas()) - {"definitions"}
+    assert all(taken and refused for taken, refused in EXAMPLES.values())
+
+
+@pytest.mark.parametrize(("name", "value"), TAKEN)
+def test_a_schema_takes_what_is_sound(name: str, value: Any) -> None:
+    assert schemas.first_error(name, value) is None
+
+
+@pytest.mark.parametrize(("name", "value", "pointer"), REFUSED)
+def test_a_schema_refuses_what_is_not_and_points_to_it(name: str, value: Any, pointer: str) -> None:
+    error = schemas.first_error(name, value)
+    assert error is not None
+    assert error.pointer == pointer
+    assert error.schema_id == f"{schemas.BASE}{name}.json"
+    assert error.message.count("\n") == 0
+
+
+def test_operations_are_those_of_the_protocol_in_its_order() -> None:
+    assert list(schemas.operations()) == [row[0].strip("`") for row in table_rows("## Operations")]
+
+
+def test_every_operation_has_both_schemas_and_no_schema_is_without_one() -> None:
+    expected = {
+        name(operation) for operation in schemas.operations() for name in (schemas.params_schema, schemas.result_schema)
+    }
+    assert {name for name in schemas.all_schemas() if name.startswith("operations/")} == expected
+
+
+@pytest.mark.parametrize("row", table_rows("## Operations"), ids=lambda row: row[0])
+def test_an_operation_has_the_members_that_its_row_names(row: list[str]) -> None:
+    operation, params, result = row[0].strip("`"), row[1], row[2]
+    for cell, name in ((params, schemas.params_schema(operation)), (result, schemas.result_schema(operation))):
+        schema = schemas.all_schemas()[name]
+        named = re.findall(r"`([A-Za-z0-9]+)(\??)`", cell)
+        optional = {member for member, mark in named if mark}
+        if "the same four" not in cell:
+            assert set(schema["properties"]) <= {member for member, _ in named}
+        assert optional <= set(schema["properties"])
+        assert not optional & set(schema.get("required", []))
+
+
+def test_the_kinds_of_refusal_are_those_of_the_protocol() -> None:
+    kinds = schemas.all_schemas()["definitions"]["$defs"]["refusalKind"]["enum"]
+    assert kinds == [row[0].strip("`") for row in table_rows("## Errors")]
+
+
+def test_the_examples_of_the_protocol_are_sound_messages() -> None:
+    text = (spec_dir() / "protocol.md").read_text(encoding="utf-8")
+    messages = [json.loads(line) for line in re.findall(r'\{"jsonrpc".*\}', text)]
+    assert len(messages) >= 5
+    for message in messages:
+        kind = "request" if "method" in message else "response"
+        assert schemas.first_error(f"protocol/{kind}", message) is None
+    handshake = {message["id"]: message for message in messages if message["id"] == 0 and "result" in message}[0]
+    assert schemas.first_error("protocol/initialize.result", handshake["result"]) is None
+    assert schemas.first_error("protocol/initialize.params", messages[0]["params"]) is None
+    assert schemas.first_error("operations/tokens-of_message.params", messages[2]["params"]) is None
+
+
+def test_the_example_of_the_fixtures_is_a_sound_vector_file() -> None:
+    text = (fixtures_dir() / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"```json\n(.*?)```", text, re.DOTALL)
+    assert example
+    assert schemas.first_error("vector-file", json.loads(example[1])) is None
+
+
+def test_the_overflow_pattern_table_is_sound() -> None:
+    table = json.loads((spec_dir() / "overflow-patterns.json").read_text(encoding="utf-8"))
+    assert schemas.first_error("overflow-patterns", table) is None
+
+
+@pytest.mark.parametrize("path", sorted((fixtures_dir() / "vectors").rglob("*.json")), ids=lambda path: path.stem)
+def test_expected_results_have_the_shape_of_their_operation(path: Path) -> None:
+    for vector in json.loads(path.read_text(encoding="utf-8"))["vectors"]:
+        for answer in (vector["expect"], *vector["expect"].get("readings", [])):
+            if "result" in answer:
+                name = schemas.result_schema(vector["operation"])
+                assert schemas.first_error(name, filled(answer["result"])) is None, vector["id"]
+
+
+def filled(expected: Any) -> Any:
+    """An expected result with a text in place of `$lines`: the other placeholders are texts already."""
+    if isinstance(expected, dict):
+        return "text" if "$lines" in expected else {key: filled(value) for key, value in expected.items()}
+    return [filled(value) for value in expected] if isinstance(expected, list) else expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("header", {"type": "session"}, '"version", "id", "timestamp", "cwd" are missing'),
+        ("header", {**HEADER, "version": 2}, "is 2; expected 3"),
+        ("header", {**HEADER, "timestamp": "now"}, 'is "now"; expected ISO 8601 time in UTC with milliseconds'),
+        ("entry", 42, "is 42; expected an object (entry)"),
+        ("entries/message", entry("message", message=None), "is null; expected an object (stored message)"),
+        ("operations/tokens-of_message.params", {"message": 1, "x\n": 1}, '"x\\n" is not known here; known: message'),
+        ("vector", {**VECTOR, "requirements": []}, "has 0; expected at least 1"),
+        ("vector", {**VECTOR, "expect": {}}, "has 0; expected at least 1 (one of result, error, readings, answer)"),
+        ("vector", {**VECTOR, "requirements": ["PRJ-07"] * 2}, "has the same element twice; expected each one once"),
+        ("settings", {"compaction": {"reserveTokens": -1}}, "is -1; expected at least 0 (whole number of tokens)"),
+        ("draft", {"type": "custom", "customType": "x", "id": "a"}, "is not allowed here"),
+        ("overflow-patterns", [10**5000], "is an array; expected an object (overflow pattern table)"),
+    ],
+)
+def test_an_error_says_in_plain_words_what_is_there_and_what_is_expected(name: str, value: Any, message: str) -> None:
+    error = schemas.first_error(name, value)
+    assert error is not None
+    assert error.message == message
+
+
+def test_a_description_that_says_should_is_told_why() -> None:
+    error = schemas.first_error("vector", {**VECTOR, "description": "it should work"})
+    assert error is not None
+    assert "states a fact" in error.message
+
+
+def test_values_beyond_the_usual_end_in_an_error_and_no_exception() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, {"type": deep}, 10**5000, {"type": 10**5000}, float("nan"), "\ud83d"):
+        error = schemas.first_error("entry", value)
+        assert error is not None
+        assert str(error).isprintable()
+
+
+def test_an_unknown_schema_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        schemas.first_error("entries/alien", {})
+
+
+def test_the_data_folders_exist() -> None:
+    assert (spec_dir() / "protocol.md").is_file()
+    assert (fixtures_dir() / "README.md").is_file()
+    assert adapters_dir().is_dir()
