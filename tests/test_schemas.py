@@ -211,6 +211,7 @@ EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
         [
             {"type": "message", "message": {"role": "alien", "content": None}},
             {"type": "compaction", "summary": "", "firstKeptEntryId": None, "tokensBefore": -1},
+            {"type": "compaction", "summary": "", "tokensBefore": 0},
             {"type": "branch_summary", "branchFromId": None, "summary": "s"},
             {"type": "context_edit", "targetId": "a"},
             {"type": "context_edit", "targetId": "a", "replacement": [42]},
@@ -219,7 +220,7 @@ EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
         ],
         [
             ({"type": "message", "id": "e1", "message": USER}, "/id"),
-            ({"type": "compaction", "summary": "", "tokensBefore": 1}, ""),
+            ({"type": "compaction", "summary": "", "firstKeptEntryId": "a"}, ""),
             ({"type": "branch_summary", "fromId": "a", "summary": "s"}, ""),
             ({"type": "alien"}, "/type"),
             ({}, ""),
@@ -614,8 +615,9 @@ def filled(expected: Any) -> Any:
         ("vector", {**VECTOR, "expect": {}}, "has 0; expected at least 1 (one of result, error, readings, answer)"),
         ("vector", {**VECTOR, "requirements": ["PRJ-07"] * 2}, "has the same element twice; expected each one once"),
         ("settings", {"compaction": {"reserveTokens": -1}}, "is -1; expected at least 0 (whole number of tokens)"),
-        ("draft", {"type": "custom", "customType": "x", "id": "a"}, "is not allowed here"),
-        ("overflow-patterns", [10**5000], "is an array; expected an object (overflow pattern table)"),
+        ("draft", {"type": "custom", "customType": "x", "id": "a"}, 'is "a"; a draft has none yet'),
+        ("protocol/response", {"jsonrpc": "2.0", "id": 1, "result": 2}, "is 2; expected an object (result)"),
+        ("entry", [10**5000], "holds a number of too many digits to be checked"),
     ],
 )
 def test_an_error_says_in_plain_words_what_is_there_and_what_is_expected(name: str, value: Any, message: str) -> None:

@@ -144,7 +144,6 @@ def test_an_adapter_that_cannot_start_again_leaves_the_rest_unrun(tmp_path: Path
         ("banner", "Welcome to fake 1.0"),
         ("silent exit", "no configuration found"),
         ("other edition", "does not offer pi-0.87"),
-        ("unknown operation", "tokens/guess"),
         ("no name", "/implementation"),
     ],
 )
@@ -152,6 +151,13 @@ def test_a_failed_handshake_says_why(mode: str, words: str) -> None:
     with pytest.raises(HandshakeFailed) as caught:
         start(mode)
     assert words in str(caught.value)
+
+
+def test_an_operation_that_the_suite_does_not_know_stands_apart() -> None:
+    side = start("unknown operation")
+    side.close()
+    assert side.description.operations == frozenset()
+    assert side.description.unknown_operations == ("tokens/guess",)
 
 
 def test_a_command_that_is_not_there_cannot_be_started() -> None:

@@ -63,12 +63,14 @@ def _run(options: argparse.Namespace) -> int:
         progress = _Progress(len(vectors))
         report = run(sides[0], vectors, progress.step) if len(sides) == 1 else run_shared(sides, vectors, progress.step)
         progress.done()
+    _warn_of_unknown(sides[0])
     exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
     blocks = _failure_blocks(report, options)
     _print_failures(report, blocks, options)
     print(terminal.chapter_table(report, spec))
-    if readings := terminal.readings_taken(report):
-        print(f"\n{readings}")
+    for part in (terminal.readings_taken(report), terminal.advice(report)):
+        if part:
+            print(f"\n{part}")
     print(f"\n{terminal.conclusion(report, exit_code)}")
     if options.json:
         lines = report_lines(report, edition=options.edition, profile=options.profile, exit_code=exit_code)
@@ -87,6 +89,7 @@ def _smoke(options: argparse.Namespace) -> int:
             if vector.level == "MUST" and vector.operation in side.description.operations:
                 smallest.setdefault(vector.operation, vector)
         report = run(side, tuple(smallest.values()))
+        _warn_of_unknown(side)
         print(f"{terminal.printable(side.description.label)}: {len(side.description.operations)} operations declared")
     blocks = _failure_blocks(report, options)
     for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
@@ -219,7 +222,8 @@ def _load(options: argparse.Namespace) -> tuple[Spec, tuple[Vector, ...]]:
     if options.edition not in spec.editions:
         raise InvalidInput(f"unknown edition {options.edition!r}", remedy=f"known: {', '.join(spec.editions)}")
     everything = load_vectors([fixtures_dir() / "vectors", *options.vectors], spec)
-    chosen = select(everything, getattr(options, "only", None), options.edition)
+    profile = getattr(options, "profile", None)
+    chosen = select(everything, only=getattr(options, "only", None), edition=options.edition, profile=profile)
     if not chosen:
         raise InvalidInput(
             f"no vector fits --only {options.only!r}",
@@ -240,6 +244,11 @@ def _connect_many(options: argparse.Namespace, stack: ExitStack) -> list[Impleme
     return [stack.enter_context(closing(connect(options.implementation, settings))) for _ in range(count)]
 
 
+def _warn_of_unknown(side: Implementation) -> None:
+    for operation in side.description.unknown_operations:
+        _say(f"note: it declares the operation {operation!r}, which this suite does not know")
+
+
 def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str, str]:
     blocks = {}
     for outcome in report.outcomes:
@@ -251,8 +260,9 @@ def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str,
 
 
 def _print_failures(report: RunReport, blocks: dict[str, str], options: argparse.Namespace) -> None:
-    failed = [outcome for outcome in report.outcomes if outcome.vector.id in blocks]
-    failed.sort(key=lambda outcome: outcome.vector.level == "SHOULD")
+    """Advice is summed up in a line a rule elsewhere; it is shown in full where it counts."""
+    counts = getattr(options, "strict", False)
+    failed = [o for o in report.outcomes if o.vector.id in blocks and (counts or o.vector.level != "SHOULD")]
     shown = failed if options.failures is None else failed[: options.failures]
     for outcome in shown:
         print(blocks[outcome.vector.id] + "\n")
@@ -417,7 +427,7 @@ def _talk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restarts", type=int, default=100, metavar="N", help="how often an adapter may die (default 100)"
     )
-    parser.add_argument("--profile", default="coding-agent", choices=["coding-agent"])
+    parser.add_argument("--profile", default="coding-agent", choices=["coding-agent", "harness"])
     if not any(action.dest == "edition" for action in parser._actions):
         parser.add_argument("--edition", default="pi-0.87", help="version of the rules (default pi-0.87)")
 

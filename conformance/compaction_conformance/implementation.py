@@ -24,7 +24,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Description:
-    """What an implementation says of itself in the handshake."""
+    """What an implementation says of itself in the handshake. Operations that the suite does not know stand apart."""
 
     name: str
     version: str
@@ -33,6 +33,8 @@ class Description:
     editions: tuple[str, ...]
     profiles: tuple[str, ...]
     operations: frozenset[str]
+    unknown_operations: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -78,13 +80,7 @@ def read_description(value: Any, edition: str, profile: str) -> Description:
     for wanted, offered in ((edition, value["editions"]), (profile, value["profiles"])):
         if wanted not in offered:
             raise HandshakeFailed(f"it does not offer {wanted}, only {', '.join(offered) or 'nothing'}")
-    unknown = sorted(set(value["operations"]) - set(schemas.operations()))
-    if unknown:
-        raise HandshakeFailed(
-            f"it declares the unknown operation {unknown[0]}",
-            remedy="`compaction-conformance list --operations` shows the known ones",
-        )
-    about = value["implementation"]
+    about, known = value["implementation"], frozenset(schemas.operations())
     return Description(
         name=about["name"],
         version=about["version"],
@@ -92,5 +88,7 @@ def read_description(value: Any, edition: str, profile: str) -> Description:
         url=about.get("url", ""),
         editions=tuple(value["editions"]),
         profiles=tuple(value["profiles"]),
-        operations=frozenset(value["operations"]),
+        operations=frozenset(value["operations"]) & known,
+        unknown_operations=tuple(sorted(frozenset(value["operations"]) - known)),
+        features=frozenset(value.get("features", ())),
     )

@@ -58,8 +58,11 @@ class _Comparison:
     def compare(self, want: Any, got: Any, pointer: str) -> Difference | None:
         if type(want) is str and want[:1] == "<" and (placeholder := _PLACEHOLDER.fullmatch(want)):
             return self._made_value(placeholder[1], want, got, pointer)
-        if isinstance(want, dict) and want.keys() == {"$lines"}:
-            return self._lines(want["$lines"], got, pointer)
+        if isinstance(want, dict) and len(want) == 1:
+            if "$lines" in want:
+                return self._lines(want["$lines"], got, pointer)
+            if "$text" in want:
+                return _text_difference(want["$text"], got, pointer)
         if kind_of(want) != kind_of(got):
             return Difference(pointer, want, got)
         if isinstance(want, dict):
@@ -138,6 +141,26 @@ class _Comparison:
         if self.known is None:
             self.known = strings_of_params(self.params)
         return self.known
+
+
+def _text_difference(want: dict[str, Any], got: Any, pointer: str) -> Difference | None:
+    """`starts`, `holds` (in this order), `lacks`, `ends`: what a text whose wording is free has to keep to."""
+    if not isinstance(got, str):
+        return Difference(pointer, {"$text": want}, got)
+    if not got.startswith(want.get("starts", "")):
+        return Difference(pointer, want["starts"], got, "the text starts otherwise")
+    if not got.endswith(want.get("ends", "")):
+        return Difference(pointer, want["ends"], got, "the text ends otherwise")
+    at = 0
+    for part in want.get("holds", ()):
+        found = got.find(part, at)
+        if found < 0:
+            return Difference(pointer, part, got, "the text lacks this part, or has it too early")
+        at = found + len(part)
+    for part in want.get("lacks", ()):
+        if part in got:
+            return Difference(pointer, f"a text without {part!r}", got)
+    return None
 
 
 _MADE: dict[str, Callable[[_Comparison, str, Any], str]] = {

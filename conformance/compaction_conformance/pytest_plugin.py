@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--vectors", action="append", default=[], metavar="DIR", help="a folder of more vectors (repeatable)"
     )
     group.addoption("--edition", default="pi-0.87", help="version of the rules (default: pi-0.87)")
+    group.addoption("--profile", default="coding-agent", help="family of rules (default: coding-agent)")
     group.addoption("--only", default=None, metavar="PATTERN", help="an id, a requirement, an operation or a chapter")
     group.addoption("--strict-advice", action="store_true", help="advice (SHOULD) fails too")
 
@@ -42,7 +43,8 @@ def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
     """The implementation under test, connected once for the session."""
     from compaction_conformance.connect import Settings, connect
 
-    side = connect(request.config.getoption("--implementation"), Settings(request.config.getoption("--edition")))
+    chosen = request.config.getoption
+    side = connect(chosen("--implementation"), Settings(chosen("--edition"), chosen("--profile")))
     yield side
     side.close()
 
@@ -80,5 +82,10 @@ def _vectors(config: pytest.Config) -> tuple[Any, ...]:
             everything = load_vectors(folders, load_spec(spec_dir()))
         except ConformanceError as error:
             raise pytest.UsageError(str(error)) from None
-        config.stash[_VECTORS] = select(everything, config.getoption("--only"), config.getoption("--edition"))
+        config.stash[_VECTORS] = select(
+            everything,
+            only=config.getoption("--only"),
+            edition=config.getoption("--edition"),
+            profile=config.getoption("--profile"),
+        )
     return config.stash[_VECTORS]

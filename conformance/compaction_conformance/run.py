@@ -59,7 +59,12 @@ OnOutcome = Callable[[Outcome], None]
 
 
 def run(implementation: Implementation, vectors: Sequence[Vector], on_outcome: OnOutcome = lambda _: None) -> RunReport:
-    """Ask all vectors, in order. `on_outcome` is told of each as soon as it is known."""
+    """Ask all vectors, in order. `on_outcome` is told of each as soon as it is known.
+
+    A vector of an optional feature is left out when the implementation does not declare the feature.
+    """
+    features = implementation.description.features
+    vectors = [vector for vector in vectors if vector.feature is None or vector.feature in features]
     operations = implementation.description.operations
     asked = [vector for vector in vectors if vector.operation in operations]
     by_id = {}
@@ -101,7 +106,8 @@ def run_shared(
         if isinstance(part, BaseException):
             raise part
         outcomes |= {outcome.vector.id: outcome for outcome in part.outcomes}
-    return RunReport(implementations[0].description, tuple(outcomes[vector.id] for vector in vectors))
+    asked = tuple(outcomes[vector.id] for vector in vectors if vector.id in outcomes)
+    return RunReport(implementations[0].description, asked)
 
 
 def outcome_of(vector: Vector, reply: Reply, implementation: Implementation) -> Outcome:

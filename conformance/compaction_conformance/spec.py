@@ -9,6 +9,7 @@ from pathlib import Path
 
 from compaction_conformance.errors import InvalidInput
 
+DEFAULT_PROFILE = "coding-agent"
 LEVELS = ("MUST", "SHOULD", "QUIRK")
 
 _HEADING = re.compile(r"### (?P<id>[A-Z]{3}-[0-9]{2,3}) · (?P<title>.+)")
@@ -35,8 +36,11 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Chapter:
+    """`profile` is the family of rules that the chapter belongs to."""
+
     slug: str
     title: str
+    profile: str
     requirements: tuple[Requirement, ...]
 
 
@@ -47,6 +51,11 @@ class Spec:
     @cached_property
     def requirements(self) -> dict[str, Requirement]:
         return {rule.id: rule for chapter in self.chapters for rule in chapter.requirements}
+
+    @cached_property
+    def profiles(self) -> dict[str, str]:
+        """The profile of every chapter, by slug."""
+        return {chapter.slug: chapter.profile for chapter in self.chapters}
 
     @cached_property
     def editions(self) -> tuple[str, ...]:
@@ -80,7 +89,15 @@ def _load_chapter(path: Path) -> Chapter:
     rules = tuple(
         _load_requirement(path, start, lines[start:end], slug) for start, end in zip(starts, ends, strict=True)
     )
-    return Chapter(slug, title, rules)
+    return Chapter(slug, title, _profile(lines[: starts[0]] if starts else lines), rules)
+
+
+def _profile(introduction: list[str]) -> str:
+    """A chapter says `*Profile:* name` before its first rule when it is not about the coding agent."""
+    for line in introduction:
+        if line.startswith("*Profile:* "):
+            return line.removeprefix("*Profile:* ").strip()
+    return DEFAULT_PROFILE
 
 
 def _load_requirement(path: Path, start: int, block: list[str], chapter: str) -> Requirement:

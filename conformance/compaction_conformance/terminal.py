@@ -12,7 +12,7 @@ from typing import Any
 from compaction_conformance.expectation import Broken
 from compaction_conformance.judge import NOTHING
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
-from compaction_conformance.spec import Spec
+from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
 _INPUT_ITEMS = 12
@@ -22,8 +22,8 @@ def failure_block(outcome: Outcome, label: str, implementation: str, repro: Path
     """Everything needed to understand and repeat one failure."""
     vector, verdict = outcome.vector, outcome.verdict
     rule = vector.requirement
-    advice = "ADVICE" if rule.level == "SHOULD" else "FAIL"
-    lines = [f"{advice} {vector.id} · {rule.id} {rule.title} · {printable(label)} ({verdict.failure})"]
+    word = "ADVICE" if rule.level == "SHOULD" else "FAIL"
+    lines = [f"{word} {vector.id} · {rule.id} {rule.title} · {printable(label)} ({verdict.failure})"]
     rows = [("about", vector.description), ("rule", rule.sentence)]
     difference = verdict.difference
     if difference is not None and not isinstance(outcome.reply, Broken):
@@ -146,10 +146,18 @@ def readings_taken(report: RunReport) -> str:
     return "\n".join(f"reading {reading}: {' '.join(rules)}" for reading, rules in sorted(by_reading.items()))
 
 
+def advice(report: RunReport) -> str:
+    """The SHOULD rules that were not met, one line each."""
+    missed: dict[Requirement, int] = defaultdict(int)
+    for outcome in report.outcomes:
+        if outcome.vector.level == "SHOULD" and outcome.status == FAILED:
+            missed[outcome.vector.requirement] += 1
+    rows = [f"advice {rule.id}: {rule.title} ({count} not met)" for rule, count in missed.items()]
+    return "\n".join(sorted(rows))
+
+
 def conclusion(report: RunReport, exit_code: int) -> str:
     label = printable(report.implementation.label)
     must, passed = report.of("MUST"), report.of("MUST", PASSED)
     words = {0: "conformant", 1: "not conformant", 3: "incomplete"}[exit_code]
-    advice = report.of("SHOULD", FAILED)
-    extra = f", {advice} piece{'s' if advice != 1 else ''} of advice" if advice else ""
-    return f"{label}: {words}, {passed} of {must} MUST vectors met{extra}"
+    return f"{label}: {words}, {passed} of {must} MUST vectors met"

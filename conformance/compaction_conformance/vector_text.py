@@ -9,6 +9,7 @@ from typing import Any
 _ORDER = (
     "id",
     "requirements",
+    "feature",
     "description",
     "twin",
     "given",

@@ -14,7 +14,7 @@ from compaction_conformance import schemas
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Expectation, ExpectReading, read_expectation
 from compaction_conformance.given import computed_facts
-from compaction_conformance.spec import Requirement, Spec
+from compaction_conformance.spec import DEFAULT_PROFILE, Requirement, Spec
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Vector:
     time_limit: float | None = None
     evidence: tuple[str, str] = ("", "")
     editions: tuple[str, ...] = ()
+    profile: str = DEFAULT_PROFILE
+    feature: str | None = None
 
     @property
     def requirement(self) -> Requirement:
@@ -73,12 +75,19 @@ def load_vectors(directories: Iterable[Path], spec: Spec) -> tuple[Vector, ...]:
     return tuple(vectors.values())
 
 
-def select(vectors: Iterable[Vector], only: str | None = None, edition: str | None = None) -> tuple[Vector, ...]:
-    """Those whose id, requirement or operation fits the pattern (shell wildcards; a bare word matches a prefix)."""
+def select(
+    vectors: Iterable[Vector], *, only: str | None = None, edition: str | None = None, profile: str | None = None
+) -> tuple[Vector, ...]:
+    """Those of an edition and a profile whose id, requirement, operation or chapter fits the pattern.
+
+    Shell wildcards; a bare word also matches what it begins.
+    """
     return tuple(
         vector
         for vector in vectors
-        if (edition is None or edition in vector.editions) and (only is None or _fits(vector, only))
+        if (edition is None or edition in vector.editions)
+        and (profile is None or profile == vector.profile)
+        and (only is None or _fits(vector, only))
     )
 
 
@@ -149,6 +158,8 @@ def _load_vector(raw: dict[str, Any], chapter: str, path: Path, spec: Spec, wher
         time_limit=raw.get("timeLimit"),
         evidence=(raw["evidence"]["grade"], raw["evidence"].get("source", "")),
         editions=tuple(raw.get("editions", rules[0].editions)),
+        profile=spec.profiles[rules[0].chapter],
+        feature=raw.get("feature"),
     )
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .ecma import members, number_of, string, to_number, truthy
+from .ecma import is_number, members, number_of, string, to_number, truthy
 
 _FILE = "overflow-patterns.json"
 FILLED_WINDOW = 0.99
@@ -56,7 +56,8 @@ def is_overflow(message: Any, context_window: Any = None) -> bool:
     if stop_reason == "stop":
         return _input_tokens(own) > to_number(context_window)
     if stop_reason == "length":
-        nothing_came_out = number_of(members(own.get("usage")), "output") == 0
+        output = members(own.get("usage")).get("output")
+        nothing_came_out = is_number(output) and output == 0
         return nothing_came_out and _input_tokens(own) >= to_number(context_window) * FILLED_WINDOW
     return False
 

@@ -183,13 +183,14 @@ def text_after_appends(
     makers = makers or FileMakers()
     opened = open_file(content, makers)
     session = Session(opened.entries, makers=makers)
-    appended = [session.append(draft) for draft in drafts]
-    if not appended:
-        return opened.text
-    answered = any(map(_is_assistant_message, session.entries))
-    if opened.text is None:
-        return _lines([opened.header, *appended]) if answered else None
-    return opened.text + _lines(appended)
+    appended = []
+    answered = False
+    for draft in drafts:
+        appended.append(session.append(draft))
+        answered = answered or any(map(_is_assistant_message, session.entries))
+    if opened.text is not None:
+        return opened.text + _lines(appended)
+    return _lines([opened.header, *appended]) if answered else None
 
 
 def _lines(values: Sequence[Any]) -> str:

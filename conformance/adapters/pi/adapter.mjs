@@ -190,6 +190,7 @@ const OPERATIONS = {
 
     "overflow/is_overflow": (p) => ({ overflow: isContextOverflow(p.message, p.contextWindow) }),
     "overflow/is_recoverable_length": (p) => ({ recoverable: isRecoverableLength(p.message, p.desiredMaxOutput) }),
+    "overflow/classify": async (p) => (await import("./classify.mjs")).classify(p, load),
 
     "cut/find": (p) => tokens.findCutPoint(p.entries, p.startIndex, p.endIndex, p.keepRecentTokens),
     "cut/turn_start": (p) => ({ turnStartIndex: tokens.findTurnStartIndex(p.entries, p.entryIndex, p.startIndex) }),
