@@ -24,7 +24,7 @@ def write_repro(folder: Path, vector: Vector, edition: str, profile: str) -> Pat
 def read_repro(path: Path) -> list[Request]:
     """The requests of such a file, without the handshake. Raises `InvalidInput` naming the line that is none."""
     try:
-        lines = path.read_bytes().decode("utf-8").splitlines()
+        lines = path.read_bytes().decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot be read: {error}", where=str(path)) from None
     requests = []

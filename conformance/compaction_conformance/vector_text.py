@@ -51,9 +51,6 @@ def _member_text(value: Any, depth: int) -> str:
 
 
 def _json(value: Any) -> str:
+    """Readable text stays as it is; what a reader of the file could not see, or a file could not hold, is escaped."""
     text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate travels as an escape
-        text = json.dumps(value)
-    return text
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -80,15 +80,17 @@ def select(
 ) -> tuple[Vector, ...]:
     """Those of an edition and a profile whose id, requirement, operation or chapter fits the pattern.
 
-    Shell wildcards; a bare word also matches what it begins.
+    The pattern knows shell wildcards; a bare word that is nobody's whole id also matches what it begins.
     """
-    return tuple(
+    chosen = tuple(
         vector
         for vector in vectors
-        if (edition is None or edition in vector.editions)
-        and (profile is None or profile == vector.profile)
-        and (only is None or _fits(vector, only))
+        if (edition is None or edition in vector.editions) and (profile is None or profile == vector.profile)
     )
+    if only is None:
+        return chosen
+    exactly = tuple(vector for vector in chosen if vector.id == only)
+    return exactly or tuple(vector for vector in chosen if _fits(vector, only))
 
 
 def _fits(vector: Vector, pattern: str) -> bool:

@@ -37,7 +37,7 @@ class CutPoint:
 
 def find(entries: Sequence[Entry], start: int, end: int, keep_recent_tokens: float) -> CutPoint:
     """The cut among stored entries, from `start` to before `end`, edits and folds left aside."""
-    shown = [_as_stored(_entry_at(entries, index), index) for index in range(start, end)]
+    shown = [_as_stored(_entry_at(entries, index)) for index in range(start, end)]
     cut = find_projected(shown, keep_recent_tokens, follow_recovery=False)
     return CutPoint(start + cut.first_kept, start + cut.turn_start if cut.splits_turn else -1)
 
@@ -45,13 +45,13 @@ def find(entries: Sequence[Entry], start: int, end: int, keep_recent_tokens: flo
 def turn_start(entries: Sequence[Entry], index: int, start: int) -> int:
     """Index of the newest turn start from `index` back to `start`, both included; -1 if there is none."""
     for candidate in range(index, start - 1, -1):
-        if _starts_turn(_as_stored(_entry_at(entries, candidate), candidate)):
+        if _starts_turn(_as_stored(_entry_at(entries, candidate))):
             return candidate
     return -1
 
 
-def _as_stored(entry: Entry, index: int) -> ProjectedEntry:
-    return ProjectedEntry(entry, index, messages_of(entry))
+def _as_stored(entry: Entry) -> ProjectedEntry:
+    return ProjectedEntry(entry, messages_of(entry))
 
 
 def _entry_at(entries: Sequence[Entry], index: int) -> Entry:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import (
     EDITION,
     PROFILE,
     __version__,
+    branch_summary,
     cut_point,
     file_operations,
     messages,
     overflow,
     preparation,
     projection,
+    retry,
+    scripted,
+    serialization,
     session,
     session_file,
     settings,
@@ -24,9 +28,10 @@ from . import (
     tree,
 )
 from .ecma import members, or_null, pick
-from .types import LAST, Json
+from .types import LAST, Entry, Json
 
 PROTOCOL_VERSION = 1
+FEATURES = ["source-context"]
 
 
 def describe() -> Json:
@@ -36,6 +41,7 @@ def describe() -> Json:
         "implementation": {"name": "reference", "version": __version__, "language": "python"},
         "editions": [EDITION],
         "profiles": [PROFILE],
+        "features": FEATURES,
         "operations": list(OPERATIONS),
     }
 
@@ -47,6 +53,14 @@ def call(method: str, params: Json) -> Json:
 
 def _leaf(params: Json) -> Any:
     return params.get("leafId", LAST)
+
+
+def _walk(params: Json) -> Iterator[Entry]:
+    return projection.walk_from(params["entries"], _leaf(params))
+
+
+def _projection(params: Json) -> projection.Projection:
+    return projection.project(_walk(params))
 
 
 def _content(params: Json) -> str | bytes | None:
@@ -74,13 +88,12 @@ def _session_append(params: Json) -> Json:
 
 
 def _projection_sources(params: Json) -> Json:
-    projected = projection.project(params["entries"], _leaf(params)).entries
+    projected = _projection(params).entries
     return {"sources": [pick(members(each.source), "id") | {"messages": len(each.messages)} for each in projected]}
 
 
 def _projection_entries(params: Json) -> Json:
-    path = projection.selected_path(params["entries"], _leaf(params))
-    return {"entries": [path[position] for position in projection.fold(path)]}
+    return {"entries": projection.fold(_walk(params)).entries}
 
 
 def _system_current(params: Json) -> Json:
@@ -104,6 +117,16 @@ def _cut_find(params: Json) -> Json:
     }
 
 
+def _branch_collect(params: Json) -> Json:
+    left, ancestor_id = branch_summary.collect(params["entries"], _leaf(params), params["targetId"])
+    return {"entries": [members(entry).get("id") for entry in left], "commonAncestorId": ancestor_id}
+
+
+def _branch_prepare(params: Json) -> Json:
+    prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
+    return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
+
+
 OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "session/parse": _session_parse,
     "session/write": _session_write,
@@ -112,15 +135,15 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "session/append": _session_append,
     "session/fork": lambda p: {"entries": session.fork(p["entries"], _leaf(p))},
     "projection/entries": _projection_entries,
-    "projection/messages": lambda p: {"messages": projection.project(p["entries"], _leaf(p)).messages},
+    "projection/messages": lambda p: {"messages": _projection(p).messages},
     "projection/sources": _projection_sources,
-    "projection/settings": lambda p: projection.project(p["entries"], _leaf(p)).settings,
+    "projection/settings": lambda p: projection.settings_on(_walk(p)),
     "system/current": _system_current,
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
     "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
     "tokens/of_message": lambda p: {"tokens": or_null(tokens.of_message(p["message"]))},
     "tokens/of_context": lambda p: _finite(tokens.of_context(p["messages"])),
-    "tokens/of_projection": lambda p: _finite(tokens.of_projection(projection.project(p["entries"], _leaf(p)))),
+    "tokens/of_projection": lambda p: _finite(tokens.of_projection(_projection(p))),
     "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
     "tokens/context_usage": _context_usage,
     "settings/resolve": lambda p: settings.resolve(p["global"], p["project"], p["model"]),
@@ -138,4 +161,12 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "compaction/prepare": lambda p: {"preparation": preparation.prepare(p["entries"], _leaf(p), p["settings"])},
     "files/lists": lambda p: file_operations.file_lists(p["messages"], p.get("previousDetails")),
     "files/format": lambda p: {"text": file_operations.format_lists(p["readFiles"], p["modifiedFiles"])},
+    "summary/serialize": lambda p: {"text": serialization.serialize(p["messages"])},
+    "summary/compact": scripted.compact,
+    "branch/collect": _branch_collect,
+    "branch/prepare": _branch_prepare,
+    "branch/summarize": scripted.summarize_branch,
+    "branch/settings": lambda p: branch_summary.settings(p["global"], p["project"]),
+    "retry/is_retryable": lambda p: {"retryable": retry.is_retryable(p["message"])},
+    "retry/settings": lambda p: retry.settings(p["global"], p["project"]),
 }

@@ -8,9 +8,9 @@ from typing import Any
 from .cut_point import find_projected
 from .ecma import members, number_of, or_null, truthy
 from .file_operations import FileOperations
-from .projection import ProjectedEntry, project_path
+from .projection import ProjectedEntry, fold, project_fold
 from .tokens import of_projection
-from .tree import path_of
+from .tree import walk_of
 from .types import Entry, Json, Leaf, Message
 
 
@@ -19,10 +19,10 @@ def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
     or nothing is left to summarise. Of the settings only `keepRecentTokens` counts. Nothing is changed.
 
     A split turn has its first part in `turnPrefixMessages`, apart from the complete turns in `messagesToSummarize`."""
-    path = path_of(entries, leaf)
-    if path and members(path[-1]).get("type") == "compaction":
+    folded = fold(walk_of(entries, leaf))
+    if not folded.after:
         return None
-    projection = project_path(path)
+    projection = project_fold(folded)
     previous: Any = {}
     since = projection.entries
     if since and _is_compaction(since[0]) and since[0].messages:

@@ -5,13 +5,13 @@ every entry left becomes the messages it stands for.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .dates import milliseconds
 from .ecma import map_key, members, or_null, pick, truthy
-from .tree import index_by_id, path_to
+from .tree import Index, walk_back
 from .types import LAST, Entry, Json, Leaf, Message
 
 _REPAIRED = ("system", "user", "assistant", "toolResult")
@@ -19,107 +19,89 @@ _EDITABLE = ("user", "assistant", "toolResult", "custom")
 _IN_BLOCKS = ("assistant", "toolResult")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectedEntry:
-    """An entry of the folded path, its position on the whole path, and the messages it stands for (maybe none)."""
+class ProjectedEntry(NamedTuple):
+    """An entry that is left after the fold, and the messages it stands for (maybe none)."""
 
     source: Entry
-    position: int
     messages: list[Message]
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    path: list[Entry]
+    """All entries that are left, in order. Those from index `since` on come after the newest compaction; without one
+    that is every entry."""
+
     entries: list[ProjectedEntry]
-    settings: Json
+    since: int
 
     @property
     def messages(self) -> list[Message]:
         return [message for entry in self.entries for message in entry.messages]
 
 
-def project(entries: Sequence[Entry], leaf: Leaf = LAST) -> Projection:
-    """The projection at the leaf. An id that no entry has stands for the last entry, `None` for an empty path."""
-    return project_path(selected_path(entries, leaf))
-
-
-def project_path(path: list[Entry]) -> Projection:
-    """The projection of a path. Of the compactions on it only the newest is shown, though an older one may be kept."""
-    settings = settings_on(path)
-    positions = fold(path)
-    edits = _edits_among([path[position] for position in positions])
-    projected = []
-    for index, position in enumerate(positions):
-        source = path[position]
-        is_older_compaction = index > 0 and members(source).get("type") == "compaction"
-        messages = [] if is_older_compaction else _edited_messages(source, edits)
-        projected.append(ProjectedEntry(source, position, messages))
-    return Projection(path, projected, settings)
-
-
-def selected_path(entries: Sequence[Entry], leaf: Leaf = LAST) -> list[Entry]:
-    """As `tree.path_of`, save that a leaf which no entry has means the last entry."""
-    index = index_by_id(entries)
+def walk_from(entries: Sequence[Entry], leaf: Leaf = LAST) -> Iterator[Entry]:
+    """The path that is projected, walked from its leaf. Here an id that no entry has stands for the last entry;
+    `None` is an empty path."""
+    index = Index(entries)
     if leaf is None or not entries:
-        return []
-    entry = index.get(map_key(leaf)) if truthy(leaf) else None
-    return path_to(entries[-1] if entry is None else entry, index)
+        return iter(())
+    entry = None if leaf is LAST else index.find(leaf)
+    return walk_back(entries[-1] if entry is None else entry, index)
 
 
-def settings_on(path: Sequence[Entry]) -> Json:
-    """Thinking level and model at the end of the whole path: folds and edits change nothing here."""
-    thinking: Json = {"thinkingLevel": "off"}
-    model: Json | None = None
-    for entry in path:
-        own = members(entry)
-        kind = own.get("type")
-        if kind == "message":
-            message = members(own.get("message"))
-            if message.get("role") == "assistant":
-                model = _model(message, "model")
-        elif kind == "thinking_level_change":
-            thinking = pick(own, "thinkingLevel")
-        elif kind == "model_change":
-            model = _model(own, "modelId")
-    return {**thinking, "model": model}
+def project(walk: Iterable[Entry]) -> Projection:
+    """The projection of a path that is walked from its leaf."""
+    return project_fold(fold(walk))
 
 
-def _model(source: Any, id_field: str) -> Json:
-    return pick(source, "provider") | ({"modelId": source[id_field]} if id_field in source else {})
+def project_fold(folded: Fold) -> Projection:
+    """Of the compactions in a fold only the newest is shown, though an older one may be kept."""
+    sources = folded.entries
+    edits = _edits_among(sources)
+    projected = []
+    for index, source in enumerate(sources):
+        is_older_compaction = index > 0 and members(source).get("type") == "compaction"
+        projected.append(ProjectedEntry(source, [] if is_older_compaction else _edited_messages(source, edits)))
+    return Projection(projected, len(sources) - len(folded.after))
 
 
 # ---- fold ------------------------------------------------------------------------------------------------------------
 
 
-def fold(path: Sequence[Entry]) -> list[int]:
-    """Positions on the path that are left after folding, in the order of the projection: the newest compaction, what
-    it keeps, what came after it. Without a compaction that is the whole path."""
-    compaction_at = newest_compaction(path)
-    if compaction_at is None:
-        return list(range(len(path)))
-    first_kept_id = members(path[compaction_at]).get("firstKeptEntryId")
-    kept: list[int] = []
-    for position in range(first_kept_position(path, compaction_at, first_kept_id), compaction_at):
-        if not _is_system_message(path[position]):  # the compaction holds the system state
-            kept.append(position)
-    return [compaction_at, *kept, *range(compaction_at + 1, len(path))]
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The newest compaction on a path (`None` if there is none), what it keeps of the entries before it, and the
+    entries after it."""
+
+    compaction: Entry | None
+    kept: list[Entry]
+    after: list[Entry]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return self.after if self.compaction is None else [self.compaction, *self.kept, *self.after]
 
 
-def newest_compaction(path: Sequence[Entry]) -> int | None:
-    """Position of the last compaction on the path."""
-    for position in range(len(path) - 1, -1, -1):
-        if members(path[position]).get("type") == "compaction":
-            return position
-    return None
+def fold(walk: Iterable[Entry]) -> Fold:
+    """Folds a path that is walked from its leaf. What the newest compaction summarised is not visited."""
+    walk = iter(walk)
+    after: list[Entry] = []
+    for entry in walk:
+        if members(entry).get("type") == "compaction":
+            return Fold(entry, _kept(members(entry).get("firstKeptEntryId"), walk), after[::-1])
+        after.append(entry)
+    return Fold(None, [], after[::-1])
 
 
-def first_kept_position(path: Sequence[Entry], compaction_at: int, first_kept_id: Any) -> int:
-    """Where the kept range begins; `compaction_at` (nothing is kept) if no entry before the compaction has the id."""
-    for position in range(compaction_at - 1, -1, -1):
-        if map_key(members(path[position]).get("id")) == map_key(first_kept_id):
-            return position
-    return compaction_at
+def _kept(first_kept_id: Any, walk: Iterable[Entry]) -> list[Entry]:
+    """Walks on to the first kept entry. Where no entry has its id, nothing is kept; system messages never are, since
+    the compaction holds the system state."""
+    kept = []
+    for entry in walk:
+        kept.append(entry)
+        if members(entry).get("id") == first_kept_id:
+            return [each for each in reversed(kept) if not _is_system_message(each)]
+    return []
 
 
 def _is_system_message(entry: Entry) -> bool:
@@ -198,3 +180,27 @@ def _replaced(message: Message, replacement: Any) -> Message:
     if role in _IN_BLOCKS and isinstance(content.get("content"), str):
         content = {"content": [{"type": "text", "text": content["content"]}]}
     return {name: value for name, value in own.items() if name != "content"} | content
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+
+
+def settings_on(walk: Iterable[Entry]) -> Json:
+    """Thinking level and model of a path that is walked from its leaf: the newest of each, on the whole path, since
+    folds and edits change nothing here. A reply tells the model as a change of the model does."""
+    thinking: Json | None = None
+    model: Json | None = None
+    for entry in walk:
+        own = members(entry)
+        kind = own.get("type")
+        if kind == "thinking_level_change" and thinking is None:
+            thinking = pick(own, "thinkingLevel")
+        elif kind == "model_change" and model is None:
+            model = _model(own, "modelId")
+        elif kind == "message" and members(own.get("message")).get("role") == "assistant" and model is None:
+            model = _model(own["message"], "model")
+    return {**({"thinkingLevel": "off"} if thinking is None else thinking), "model": model}
+
+
+def _model(source: Any, id_field: str) -> Json:
+    return pick(source, "provider") | ({"modelId": source[id_field]} if id_field in source else {})

@@ -16,9 +16,9 @@ from typing import Any
 from .dates import iso_text, milliseconds
 from .ecma import map_key, members, pick, trim, truthy
 from .errors import Refusal, malformed
-from .projection import Projection, project_path
+from .projection import Projection, project
 from .system import current_system_message
-from .tree import index_by_id, labels, opening_leaf, path_of, path_to
+from .tree import Index, labels, opening_leaf, path_of, walk_back
 from .types import LAST, Entry, Json, Leaf
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -67,7 +67,7 @@ class Session:
     def __init__(self, entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = None) -> None:
         self.entries = list(entries)
         self.makers = makers or Makers()
-        self._by_id = index_by_id(self.entries)
+        self._index = Index(entries)
         if leaf is not LAST and leaf is not None:
             self._existing(leaf)
         # `leafId` as a field, since it can be absent: where the last line of a file has no id to name.
@@ -75,15 +75,14 @@ class Session:
 
     def path(self) -> list[Entry]:
         """From the root to the leaf; empty also where the leaf has no id to find it by."""
-        leaf_id = self.leaf.get("leafId")
-        entry = self._by_id.get(map_key(leaf_id)) if truthy(leaf_id) else None
-        return [] if entry is None else path_to(entry, self._by_id)
+        return list(walk_back(self._index.find(self.leaf.get("leafId")), self._index))[::-1]
 
     def projection(self) -> Projection:
         """What the model sees. Here a leaf without an id is not lost: it is the last entry."""
         if self.leaf.get("leafId", LAST) is None:
-            return project_path([])
-        return project_path(self.path() or path_to(self.entries[-1], self._by_id))
+            return project(())
+        entry = self._index.find(self.leaf.get("leafId"))
+        return project(walk_back(self.entries[-1] if entry is None else entry, self._index))
 
     def append(self, draft: Any) -> Json:
         """The entry that the draft became. Refuses without changing anything; `message`, `custom` and the like are
@@ -94,7 +93,7 @@ class Session:
             raise ValueError(f"no kind of entry: {kind}")
         own = pick(given, *_FIELDS[kind])
         parent = {"parentId": self.leaf["leafId"]} if "leafId" in self.leaf else {}
-        new_id, now = self.makers.free_id(self._by_id), self.makers.now()
+        new_id, now = self.makers.free_id(self._index), self.makers.now()
         if kind == "compaction":
             own |= self._compaction_fields(given, new_id, now)
         elif kind == "branch_summary":
@@ -109,12 +108,12 @@ class Session:
             own.pop("note", None)
         entry = {"type": kind, "id": new_id, **parent, "timestamp": now, **own}
         self.entries.append(entry)
-        self._by_id[new_id] = entry
+        self._index.add(new_id, entry)
         self.leaf = {"leafId": new_id}
         return entry
 
     def _existing(self, entry_id: Any) -> Entry:
-        entry = self._by_id.get(map_key(entry_id)) if entry_id is not None else None
+        entry = self._index.find(entry_id)
         if entry is None:
             raise Refusal("entry_not_found", f"no entry has the id {entry_id!r}")
         return entry

@@ -12,7 +12,7 @@ from typing import Any
 
 from .ecma import iterate, json_text, length, members, number_of, own_entries, truthy, utf16_length
 from .errors import malformed
-from .projection import Projection, newest_compaction
+from .projection import Projection
 from .session import Session
 from .system import current_system_message
 from .types import Entry, Json, Message
@@ -147,18 +147,19 @@ def of_projection(projection: Projection) -> Json:
 def _usage_is_current(projection: Projection, message_index: int) -> bool:
     """Whether the entry of the message stands after the newest edit and compaction on the path. A path to a leaf that
     has no id cannot be asked."""
-    if not truthy(members(projection.path[-1]).get("id")):
+    if not truthy(members(projection.entries[-1].source).get("id")):
         return False
-    later = projection.path[_position_of_message(projection, message_index) :]
-    return not any(members(entry).get("type") in ("context_edit", "compaction") for entry in later)
+    used_at = _entry_of_message(projection, message_index)
+    later = projection.entries[used_at:]
+    return used_at >= projection.since and not any(members(e.source).get("type") == "context_edit" for e in later)
 
 
-def _position_of_message(projection: Projection, message_index: int) -> int:
+def _entry_of_message(projection: Projection, message_index: int) -> int:
     seen = 0
-    for entry in projection.entries:
+    for index, entry in enumerate(projection.entries):
         seen += len(entry.messages)
         if message_index < seen:
-            return entry.position
+            return index
     raise IndexError(message_index)
 
 
@@ -168,16 +169,16 @@ def context_usage(session: Session, context_window: float | None) -> Json | None
     if context_window is None or context_window <= 0:
         return None
     projection = session.projection()
-    compaction_at = newest_compaction(session.path())
-    if compaction_at is not None and not _answered_after(compaction_at, projection):
+    is_compacted = projection.since > 0 and truthy(session.leaf.get("leafId"))
+    if is_compacted and not _answered_since(projection):
         return {"tokens": None, "contextWindow": context_window, "percent": None}
     tokens = of_projection(projection)["tokens"]
     return {"tokens": tokens, "contextWindow": context_window, "percent": tokens / context_window * 100}
 
 
-def _answered_after(compaction_at: int, projection: Projection) -> bool:
-    answered_at = [entry.position for entry in projection.entries if any(map(_is_counted_answer, entry.messages))]
-    return any(position > compaction_at for position in answered_at)
+def _answered_since(projection: Projection) -> bool:
+    answered = [any(map(_is_counted_answer, entry.messages)) for entry in projection.entries]
+    return any(answered[projection.since :])
 
 
 def _is_counted_answer(message: Message) -> bool:

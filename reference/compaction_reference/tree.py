@@ -5,20 +5,68 @@ Every entry names its parent; a file can hold several roots and branches. The le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from .dates import milliseconds
 from .ecma import map_key, members, string, trim, truthy
 from .errors import malformed
 from .types import LAST, Entry, Json, Leaf
 
-Index: TypeAlias = Mapping[Any, Entry]
+
+class Index:
+    """Entries by id, which is text or (in odd files) a number. Where an id occurs twice, the later line has it.
+
+    The entries are read from the last one back, and only as far as they are asked for: near the leaf, where most
+    questions are, a long file costs no more than a short one."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._unread = reversed(entries)
+        self._by_id: dict[Any, Entry] = {}
+
+    def find(self, entry_id: Any) -> Entry | None:
+        """The entry with an id, `None` if there is none. Nothing is found under `""` or 0."""
+        if not (entry_id and isinstance(entry_id, (str, int, float))):
+            return None
+        while entry_id not in self._by_id and self._read_one():
+            pass
+        return self._by_id.get(entry_id)
+
+    def _read_one(self) -> bool:
+        for entry in self._unread:
+            own_id = members(entry).get("id")
+            if isinstance(own_id, (str, int, float)):
+                self._by_id.setdefault(own_id, entry)
+                return True
+        return False
+
+    def __contains__(self, entry_id: Any) -> bool:
+        return self.find(entry_id) is not None
+
+    def add(self, entry_id: str, entry: Entry) -> None:
+        """Notes an entry that was appended behind all others."""
+        self._by_id[entry_id] = entry
 
 
-def index_by_id(entries: Sequence[Entry]) -> dict[Any, Entry]:
-    """Entries by id. Where an id occurs twice, the later line has it."""
-    return {map_key(members(entry).get("id")): entry for entry in entries}
+def walk_back(entry: Entry | None, index: Index) -> Iterator[Entry]:
+    """The entry, its parent, and so on. The walk ends where a parent is missing, whatever the reason: none is named, no
+    entry has the id, or (a rule of ours: Pi never comes back) the parent was passed already."""
+    passed = set()
+    while entry is not None and id(entry) not in passed:
+        yield entry
+        passed.add(id(entry))
+        entry = index.find(members(entry).get("parentId"))
+
+
+def walk_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> Iterator[Entry]:
+    """The path walked from its leaf. A leaf that no entry has gives an empty path."""
+    index = Index(entries)
+    return walk_back(index.find(opening_leaf(entries).get("leafId") if leaf is LAST else leaf), index)
+
+
+def path_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> list[Entry]:
+    """The entries from the root to the leaf."""
+    return list(walk_of(entries, leaf))[::-1]
 
 
 def opening_leaf(entries: Sequence[Entry]) -> Json:
@@ -30,62 +78,38 @@ def opening_leaf(entries: Sequence[Entry]) -> Json:
     return {"leafId": last["id"]} if "id" in last else {}
 
 
-def path_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> list[Entry]:
-    """The entries from the root to the leaf. A leaf that no entry has gives an empty path."""
-    index = index_by_id(entries)
-    leaf_id = opening_leaf(entries).get("leafId") if leaf is LAST else leaf
-    entry = index.get(map_key(leaf_id)) if truthy(leaf_id) else None
-    return [] if entry is None else path_to(entry, index)
-
-
-def path_to(entry: Entry, index: Index) -> list[Entry]:
-    """The path that ends in the given entry. It begins where a parent is missing, whatever the reason: none is named,
-    no entry has the id, or (a rule of ours: Pi never comes back) the parent is on the path already."""
-    path = [entry]
-    on_path = {id(entry)}
-    while True:
-        parent_id = members(path[-1]).get("parentId")
-        parent = index.get(map_key(parent_id)) if truthy(parent_id) else None
-        if parent is None or id(parent) in on_path:
-            break
-        path.append(parent)
-        on_path.add(id(parent))
-    path.reverse()
-    return path
-
-
 def tree(entries: Sequence[Entry]) -> Json:
     """`roots` (ids, in file order), `children` (ids under the id of their parent, oldest first), `labels` (their text
     by target) and `name`. A root has no parent, an unknown one, or itself. An id that occurs twice stands twice in its
     list. What no root leads to, as entries that are each other's ancestors, is not shown."""
-    index = index_by_id(entries)
+    index = Index(entries)
     roots: list[Any] = []
-    children: dict[Any, list[Any]] = {}
+    children: dict[Any, list[Entry]] = {}
     for entry in entries:
-        own_id, parent_id = members(entry).get("id"), members(entry).get("parentId")
-        if parent_id is None or map_key(parent_id) == map_key(own_id) or map_key(parent_id) not in index:
-            roots.append(own_id)
+        parent = index.find(members(entry).get("parentId"))
+        own = index.find(members(entry).get("id"))
+        if parent is None or parent is own:
+            roots.append(members(entry).get("id"))
         else:
-            children.setdefault(map_key(parent_id), []).append(own_id)
-    shown = _shown(roots, children, index)
+            children.setdefault(parent["id"], []).append(own)
+    shown = _shown(roots, children)
     return {
         "roots": roots,
-        "children": {string(parent): below for parent, below in shown.items() if below},
+        "children": {string(parent_id): ids for parent_id, ids in shown.items() if ids},
         "labels": {string(target): entry["label"] for target, entry in labels(entries).items() if target in shown},
         "name": session_name(entries),
     }
 
 
-def _shown(roots: Sequence[Any], children: dict[Any, list[Any]], index: Index) -> dict[Any, list[Any]]:
+def _shown(roots: Sequence[Any], children: Mapping[Any, Sequence[Entry]]) -> dict[Any, list[Any]]:
     """For every id that a root leads to, the ids of its children by time. Depth is no limit: there is no recursion."""
     shown: dict[Any, list[Any]] = {}
     waiting = list(roots)
     while waiting:
         parent_id = map_key(waiting.pop())
         if parent_id not in shown:
-            below = children.get(parent_id, [])
-            shown[parent_id] = sorted(below, key=lambda child_id: _time_of(index[map_key(child_id)]))
-            waiting.extend(below)
+            shown[parent_id] = [child["id"] for child in sorted(children.get(parent_id, ()), key=_time_of)]
+            waiting.extend(shown[parent_id])
     return shown
 
 

@@ -212,6 +212,7 @@ const OPERATIONS = {
         return files.computeFileLists(operations);
     },
     "files/format": (p) => ({ text: files.formatFileOperations(p.readFiles, p.modifiedFiles) }),
+    "control/run": async (p) => (await import("./control.mjs")).run(load, p.scenario),
 };
 
 function initialize() {
