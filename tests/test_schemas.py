@@ -61,6 +61,17 @@ HANDSHAKE = {
     "profiles": ["coding-agent"],
     "operations": ["tokens/of_message", "later/operation"],
 }
+SCENARIO = {
+    "models": [{"provider": "acme", "id": "m", "contextWindow": 1000, "maxTokens": 100}],
+    "replies": [{"text": "fine", "usage": {"input": 1}, "during": [{"do": "steer", "text": "left"}]}],
+    "steps": [{"do": "prompt", "text": "one"}, {"do": "navigate", "target": {"of": "user", "nth": -1}}],
+}
+PLAYED = {
+    **VECTOR,
+    "operation": "control/run",
+    "params": {"scenario": SCENARIO},
+    "expect": {"result": {"trace": [{"event": "agent_start"}]}},
+}
 ESTIMATE = {"tokens": 3, "usageTokens": 0, "trailingTokens": 3, "lastUsageIndex": None}
 PREPARATION = {
     "firstKeptEntryId": "u2",
@@ -83,9 +94,34 @@ def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
     return {key: item for key, item in value.items() if key not in names}
 
 
+def case_file(**own: Any) -> dict[str, Any]:
+    """A file of the overflow corpus with one case."""
+    case = {
+        "id": "acme-too-long",
+        "provider": "acme",
+        "providerId": "acme",
+        "api": "openai-completions",
+        "response": {"status": 400, "headers": {"content-type": "text/plain"}, "body": "too long"},
+        "label": "overflow",
+        "of": "input",
+        "reason": "says so",
+        "class": "context-input",
+        "disputed": False,
+        "evidence": {"grade": "synthetic", "source": "ours", "seen": "2026-11-30"},
+    }
+    return {"family": "acme", "cases": [{**case, **own}]}
+
+
 MESSAGE = entry("message", message=USER)
 COMPACTION = entry("compaction", summary="s", firstKeptEntryId="e1", tokensBefore=1)
 EDIT = entry("context_edit", targetId="e0", replacement=None)
+HARNESS_HEADER = {"v": 4, "kind": "header", "id": "s1", "storageVersion": 1, "createdAt": 0, "cwd": "/p"}
+HARNESS_MESSAGE = {"type": "message", "id": "e1", "parentId": None, "seq": 1, "timestamp": 0, "message": USER}
+HARNESS_COMPACTION = {
+    **{"type": "compaction", "id": "e2", "parentId": "e1", "seq": 2, "timestamp": 0},
+    **{"summary": "s", "retainedTail": [USER], "tokensBefore": 1, "fromHook": False},
+}
+TIP = {"kind": "value", "op": "set", "namespace": "pi.branch.tip", "key": "main", "value": "e1", "seq": 1}
 
 # name of the schema: values that it takes, and values that it refuses with the pointer to the fault
 EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
@@ -100,6 +136,39 @@ EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
             ({**HEADER, "timestamp": TIME + "\n"}, "/timestamp"),
             (without(HEADER, "cwd"), ""),
             ([], ""),
+        ],
+    ),
+    "harness/header": (
+        [HARNESS_HEADER, {**HARNESS_HEADER, "nextSeq": 5, "parentSessionId": "s0", "later": 1}],
+        [
+            ({**HARNESS_HEADER, "v": 3}, "/v"),
+            ({**HARNESS_HEADER, "storageVersion": 2}, "/storageVersion"),
+            ({**HARNESS_HEADER, "createdAt": -1}, "/createdAt"),
+            (without(HARNESS_HEADER, "cwd"), ""),
+        ],
+    ),
+    "harness/entry": (
+        [HARNESS_MESSAGE, HARNESS_COMPACTION, {**HARNESS_MESSAGE, "parentId": "e0", "terminate": True}],
+        [
+            ({**HARNESS_MESSAGE, "type": "label"}, "/type"),
+            ({**HARNESS_MESSAGE, "seq": 0}, "/seq"),
+            ({**HARNESS_MESSAGE, "timestamp": TIME}, "/timestamp"),
+            (without(HARNESS_COMPACTION, "retainedTail"), ""),
+            ({**HARNESS_COMPACTION, "retainedTail": [{"role": "alien"}]}, "/retainedTail/0/role"),
+        ],
+    ),
+    "harness/transaction": (
+        [
+            {"kind": "entry", **HARNESS_MESSAGE},
+            [{"kind": "entry", **HARNESS_MESSAGE}, {**TIP, "seq": 2}],
+            [],
+            {"kind": "usage", "id": "r1", "usage": USAGE, "adjustment": False, "seq": 1},
+        ],
+        [
+            ({"kind": "alien", "seq": 1}, "/kind"),
+            ([TIP, {"kind": "value", "seq": 2}], "/1"),
+            ({**TIP, "namespace": ""}, "/namespace"),
+            ("text", ""),
         ],
     ),
     "tolerant/header": (
@@ -284,6 +353,38 @@ EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
             ({"vectors": [VECTOR]}, ""),
         ],
     ),
+    "overflow-case-file": (
+        [case_file(), case_file(response={"frames": [], "end": "cut"}), case_file(disputed=True, policy="p")],
+        [
+            (without(case_file(), "family"), ""),
+            ({**case_file(), "family": "No Family"}, "/family"),
+            ({**case_file(), "cases": []}, "/cases"),
+            (case_file(id="UPPER"), "/cases/0/id"),
+            (case_file(api="soap"), "/cases/0/api"),
+            (case_file(label="not-overflow"), "/cases/0/of"),
+            (case_file(policy="p"), "/cases/0/policy"),
+            (case_file(disputed=True), "/cases/0"),
+            (case_file(response={"status": 200}), "/cases/0/response"),
+            (case_file(response={"status": 200, "body": "", "frames": []}), "/cases/0/response/frames"),
+            (case_file(response={"frames": []}), "/cases/0/response"),
+            (case_file(response={"status": 200, "body": "", "end": "cut"}), "/cases/0/response"),
+            (case_file(response={"status": 204, "body": ""}), "/cases/0/response/status"),
+            (case_file(response={"status": 200, "headers": {"A": "b"}, "body": ""}), "/cases/0/response/headers"),
+            (
+                case_file(response={"status": 200, "headers": {"a": "b\r\nc"}, "body": ""}),
+                "/cases/0/response/headers/a",
+            ),
+            (case_file(response={"status": 200, "bodyBase64": "AAA"}), "/cases/0/response/bodyBase64"),
+            (case_file(evidence={"grade": "hearsay", "source": "ours", "seen": "2026"}), "/cases/0/evidence/grade"),
+            (case_file(evidence={"grade": "verbatim", "source": "a blog", "seen": "2026"}), "/cases/0/evidence/source"),
+            (case_file(evidence={"grade": "verbatim", "source": "ours", "seen": "2026-13"}), "/cases/0/evidence/seen"),
+            (
+                case_file(answers={"pi": {"stopReason": "stop", "errorMessage": None, "overflow": True}}),
+                "/cases/0/answers",
+            ),
+            (case_file(answers={"pi-0.87": {"stopReason": "stop", "overflow": True}}), "/cases/0/answers/pi-0.87"),
+        ],
+    ),
     "overflow-patterns": (
         [{"edition": "pi-0.87", "note": "n", "patterns": [ROW], "exclusions": [ROW], "providerRules": [ROW]}],
         [
@@ -352,6 +453,16 @@ TOKENS = ({"tokens": 2}, ({"tokens": "2"}, "/tokens"))
 OF_PATH = (PATH, ({"entries": [], "leafId": 3}, "/leafId"))
 MESSAGES = ({"messages": DAMAGED}, ({"messages": {}}, "/messages"))
 ENTRIES = ({"entries": DAMAGED}, ({"entries": None}, "/entries"))
+SCRIPT = {
+    "model": {"provider": "p", "id": "m", "contextWindow": 0},
+    "replies": [ASSISTANT, {"throws": "boom"}],
+    "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 0},
+    "abortDuringWait": 1,
+    "sessionId": "s-1",
+}
+LIVE = {"messages": DAMAGED, "routingId": "s-1", "cacheRetention": "short"}
+REQUEST = {"system": "s", "prompt": "p", "tools": [], "maxTokens": None, "cacheRetention": "none", "routingId": "r"}
+CALLS = {"requests": [REQUEST], "retries": [{"request": 0, "attempt": 1, "delayMs": 0.5}]}
 Pair = tuple[Any, tuple[Any, str]]
 
 # operation: (params taken, params refused), (result taken, result refused)
@@ -426,6 +537,22 @@ OPERATIONS: dict[str, tuple[Pair, Pair]] = {
         ({"message": {}, "desiredMaxOutput": 1}, ({"message": {}}, "")),
         ({"recoverable": False}, ({"recoverable": "no"}, "/recoverable")),
     ),
+    "overflow/classify": (
+        (
+            {
+                "baseUrl": "http://127.0.0.1:8080/case/a",
+                "api": "ollama",
+                "provider": "p",
+                "model": "m",
+                "timeoutMs": 100,
+            },
+            ({"baseUrl": "http://example.com/", "api": "ollama", "provider": "p", "model": "m"}, "/baseUrl"),
+        ),
+        (
+            {"stopReason": "error", "errorMessage": None, "overflow": False, "retryable": True},
+            ({"stopReason": "pending", "errorMessage": None, "overflow": False}, "/stopReason"),
+        ),
+    ),
     "cut/find": (
         (
             {"entries": DAMAGED, "startIndex": 0, "endIndex": 2, "keepRecentTokens": 1},
@@ -455,7 +582,86 @@ OPERATIONS: dict[str, tuple[Pair, Pair]] = {
         (LISTS, ({**LISTS, "modifiedFiles": None}, "/modifiedFiles")),
         ({"text": ""}, ({"text": None}, "/text")),
     ),
+    "summary/serialize": (MESSAGES, ({"text": ""}, ({"text": None}, "/text"))),
+    "summary/compact": (
+        (
+            {**PATH, **SCRIPT, "settings": {}, "customInstructions": "", "sourceContext": LIVE},
+            ({**PATH, **SCRIPT, "settings": {}, "sourceContext": without(LIVE, "routingId")}, "/sourceContext"),
+        ),
+        (
+            {**CALLS, "outcome": {"error": {"kind": "incomplete", "message": "cut off"}}},
+            ({**CALLS, "outcome": {"nothing": True, "aborted": True}}, "/outcome"),
+        ),
+    ),
+    "branch/collect": (
+        ({**PATH, "targetId": "x"}, (PATH, "")),
+        (
+            {"entries": ["u1", None], "commonAncestorId": None},
+            ({"entries": [{}], "commonAncestorId": None}, "/entries/0"),
+        ),
+    ),
+    "branch/prepare": (
+        ({"entries": DAMAGED, "tokenBudget": -1}, ({"entries": DAMAGED, "tokenBudget": "1"}, "/tokenBudget")),
+        (
+            {"messages": DAMAGED, "totalTokens": None, **LISTS},
+            ({"messages": DAMAGED, "totalTokens": 1, "readFiles": []}, ""),
+        ),
+    ),
+    "branch/summarize": (
+        (
+            {"entries": DAMAGED, **SCRIPT, "reserveTokens": 0, "replaceInstructions": True},
+            ({"entries": DAMAGED, **SCRIPT, "retry": {"enabled": True}}, "/retry"),
+        ),
+        (
+            {**CALLS, "outcome": {"branchSummary": {"summary": "s", **LISTS}}},
+            ({**CALLS, "requests": [{**REQUEST, "system": ""}], "outcome": {"aborted": True}}, "/requests/0/system"),
+        ),
+    ),
+    "branch/settings": (
+        ({"global": {}, "project": {"branchSummary": 5}}, ({"global": {}}, "")),
+        ({"reserveTokens": "x", "skipPrompt": False}, ({"reserveTokens": 1}, "")),
+    ),
+    "retry/is_retryable": (
+        ({"message": None}, ({}, "")),
+        ({"retryable": False}, ({"retryable": 0}, "/retryable")),
+    ),
+    "retry/settings": (
+        ({"global": {}, "project": {}}, ({"global": {}, "project": None}, "/project")),
+        (
+            {"enabled": True, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
+            ({"enabled": True, "maxRetries": 3, "baseDelayMs": 2000}, ""),
+        ),
+    ),
+    "control/run": (
+        ({"scenario": SCENARIO}, ({"scenario": {"models": []}}, "/scenario")),
+        ({"trace": [{"event": "agent_start"}]}, ({"trace": {}}, "/trace")),
+    ),
 }
+EXAMPLES["scenario"] = (
+    [SCENARIO, {**SCENARIO, "hooks": [{"on": "turn_end", "answer": {"entries": [], "continue": True}}]}],
+    [
+        ({**SCENARIO, "steps": []}, "/steps"),
+        ({**SCENARIO, "steps": [{"do": "dance"}]}, "/steps/0/do"),
+        ({**SCENARIO, "steps": [{"do": "prompt"}]}, "/steps/0"),
+        ({**SCENARIO, "steps": [{"do": "navigate", "target": {"of": "alien"}}]}, "/steps/0/target/of"),
+        ({**SCENARIO, "hooks": [{"on": "alien"}]}, "/hooks/0/on"),
+        ({**SCENARIO, "replies": [{"text": 5}]}, "/replies/0/text"),
+        ({**SCENARIO, "maxRequests": 0}, "/maxRequests"),
+        (without(SCENARIO, "models"), ""),
+    ],
+)
+EXAMPLES["scenario-trace"] = (
+    [[], [{"step": 1, "do": "abort"}, {"stopped": "requests"}]],
+    [([{}], "/0"), ([{"step": 1}], "/0"), ([{"event": "alien"}], "/0/event"), ([{"alien": 1}], "/0")],
+)
+EXAMPLES["scenario-file"] = (
+    [{"chapter": "control", "vectors": [PLAYED]}],
+    [
+        ({"chapter": "tokens", "vectors": [PLAYED]}, "/chapter"),
+        ({"chapter": "control", "vectors": [{**PLAYED, "operation": "session/path"}]}, "/vectors/0/operation"),
+        ({"chapter": "control", "vectors": []}, "/vectors"),
+    ],
+)
 for _operation, (_params, _result) in OPERATIONS.items():
     EXAMPLES[schemas.params_schema(_operation)] = ([_params[0]], [_params[1]])
     EXAMPLES[schemas.result_schema(_operation)] = ([_result[0]], [_result[1], ({**_result[0], "surplus": 1}, "")])
@@ -596,9 +802,10 @@ def test_expected_results_have_the_shape_of_their_operation(path: Path) -> None:
 
 
 def filled(expected: Any) -> Any:
-    """An expected result with a text in place of `$lines`: the other placeholders are texts already."""
+    """An expected result with a text in place of `$lines` and `$text`: the other placeholders are texts already."""
     if isinstance(expected, dict):
-        return "text" if "$lines" in expected else {key: filled(value) for key, value in expected.items()}
+        is_text = expected.keys() & {"$lines", "$text"}
+        return "text" if is_text else {key: filled(value) for key, value in expected.items()}
     return [filled(value) for value in expected] if isinstance(expected, list) else expected
 
 

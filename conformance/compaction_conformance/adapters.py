@@ -1,6 +1,6 @@
 """The adapters that come with the suite: where they are, and the command that starts one.
 
-`node-example` needs Node alone. `pi` needs the published Pi packages, which are installed once into a cache folder of
+`node-example` needs Node alone. `pi` and `pi-harness` need the published Pi packages, which are installed once into a cache folder of
 the user, at the exact versions of the lock file; a later run starts at once and needs no network.
 """
 
@@ -68,15 +68,28 @@ def _node_example(adapter: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _pi(adapter: Path) -> tuple[list[str], dict[str, str]]:
+    return _with_pi_packages(adapter, adapter)
+
+
+def _pi_harness(adapter: Path) -> tuple[list[str], dict[str, str]]:
+    """The second implementation is in one of the packages that `pi` installs, so both share an installation."""
+    return _with_pi_packages(adapter, adapter.with_name("pi"))
+
+
+def _with_pi_packages(adapter: Path, pinned_by: Path) -> tuple[list[str], dict[str, str]]:
     chosen = os.environ.get(MODULES_VARIABLE)
-    modules = Path(chosen).expanduser().absolute() if chosen else _installed(adapter)
+    modules = Path(chosen).expanduser().absolute() if chosen else _installed(pinned_by)
     if not (modules / _PI_PACKAGE).is_dir():
         raise AdapterUnavailable(f"{modules} does not hold {_PI_PACKAGE}", f"correct or unset {MODULES_VARIABLE}")
     node = _packaged_node(modules) or _node_on_path(_PI_NODE)
     return [node, str(adapter / "adapter.mjs")], {MODULES_VARIABLE: str(modules)}
 
 
-_COMMANDS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {"node-example": _node_example, "pi": _pi}
+_COMMANDS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
+    "node-example": _node_example,
+    "pi": _pi,
+    "pi-harness": _pi_harness,
+}
 
 
 def _installed(adapter: Path) -> Path:

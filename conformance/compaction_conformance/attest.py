@@ -12,11 +12,11 @@ from typing import Any
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, ExpectReading, NotRun, Reply, Result, read_expectation
 from compaction_conformance.implementation import Implementation, Request
+from compaction_conformance.json_files import read_json
 from compaction_conformance.judge import strings_of_params
 from compaction_conformance.spec import Spec
 from compaction_conformance.terminal import shown
 from compaction_conformance.vector_text import vector_file_text
-from compaction_conformance.vectors import read_json
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
 _MADE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")

@@ -32,6 +32,7 @@ _T = TypeVar("_T")
 _REQUESTS = 5000
 _SIZES = (50_000, 100_000, 200_000, 400_000)
 _LARGE = 100_000
+_SHAPES = (30, 0)
 _RUNS = 5
 _SETTINGS = {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 20000}
 
@@ -59,7 +60,7 @@ def _harness() -> None:
     full = min(_full_run(many) for _ in range(3))
     cost = full / len(many) + loading / len(vectors)
     print(f"{len(many)} requests: bare loop {_us(bare / len(many))}, full run {_us(full / len(many))} a vector")
-    print(f"{len(vectors)} vectors: loading and checking {_us(loading / len(vectors))} a vector")
+    print(f"{len(vectors)} vectors: loading {_us(loading / len(vectors))} a vector")
     ratio = cost / (bare / len(many))
     print(f"marginal cost of a vector (loaded, asked, judged) over the bare loop: {ratio:.2f} (at most 5)")
 
@@ -107,41 +108,39 @@ def _cold_run() -> None:
 
 
 def _growth() -> None:
-    """Time at 2n over time at n, for the reference."""
-    times = {}
-    for size in _SIZES:
-        entries = session_entries(size)
-        times[size] = _reference_times(entries)
-        del entries
-    for operation in ("projection", "preparation"):
-        ratios = [times[2 * size][operation] / times[size][operation] for size in _SIZES[:-1]]
-        shown = ", ".join(f"{size // 1000}k {times[size][operation] * 1000:.1f} ms" for size in _SIZES)
-        print(f"{operation}: {shown}; 2n over n: {', '.join(f'{ratio:.2f}' for ratio in ratios)} (at most 2.3)")
+    """Time at 2n over time at n, for the reference: with compactions, and without one, where all has to be visited."""
+    for compactions in _SHAPES:
+        times = {size: _reference_times(session_entries(size, compactions=compactions)) for size in _SIZES}
+        for operation in ("projection", "preparation"):
+            ratios = [times[2 * size][operation] / times[size][operation] for size in _SIZES[:-1]]
+            shown = ", ".join(f"{size // 1000}k {times[size][operation] * 1000:.2f} ms" for size in _SIZES)
+            growth = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+            print(f"{operation}, {compactions} compactions: {shown}; 2n over n: {growth} (at most 2.3)")
 
 
 def _beside_pi() -> None:
     """The reference beside the published Pi under Node, on the same file."""
     command, environment = adapters.command_for("pi")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "session.jsonl"
-        entries = session_entries(_LARGE)
-        write_session(file, entries)
-        script = str(adapters_dir() / "pi" / "bench.mjs")
-        done = subprocess.run(
-            [command[0], script, str(file), str(_SETTINGS["keepRecentTokens"]), str(_RUNS)],
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-    theirs = json.loads(done.stdout)
-    ours = _reference_times(entries)
-    for operation, limit in (("projection", 1), ("preparation", 2)):
-        mine = ours[operation] * 1000
-        ratio = mine / theirs[operation]
-        print(
-            f"{operation} of {_LARGE} entries: reference {mine:.1f} ms, Pi {theirs[operation]:.1f} ms, "
-            f"ratio {ratio:.2f} (at most {limit})"
-        )
+    script = str(adapters_dir() / "pi" / "bench.mjs")
+    for compactions in _SHAPES:
+        entries = session_entries(_LARGE, compactions=compactions)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "session.jsonl"
+            write_session(file, entries)
+            done = subprocess.run(
+                [command[0], script, str(file), str(_SETTINGS["keepRecentTokens"]), str(_RUNS)],
+                env={**os.environ, **environment},
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+        theirs, ours = json.loads(done.stdout), _reference_times(entries)
+        for operation, limit in (("projection", 1), ("preparation", 2)):
+            mine = ours[operation] * 1000
+            told = f" (at most {limit})" if compactions else ""
+            print(
+                f"{operation} of {_LARGE} entries, {compactions} compactions: reference {mine:.2f} ms, "
+                f"Pi {theirs[operation]:.2f} ms, ratio {mine / theirs[operation]:.3f}{told}"
+            )
 
 
 def _reference_times(entries: list[dict[str, Any]]) -> dict[str, float]:

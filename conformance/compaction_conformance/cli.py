@@ -18,6 +18,7 @@ from compaction_conformance.connect import REFERENCE, Settings, connect
 from compaction_conformance.errors import ConformanceError, InvalidInput
 from compaction_conformance.expectation import Broken, NotRun
 from compaction_conformance.implementation import Implementation
+from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import fixtures_dir, spec_dir
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import read_repro, write_repro
@@ -31,7 +32,9 @@ from compaction_conformance.run import (
     run,
     run_shared,
 )
+from compaction_conformance.seal import write_seal
 from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.vector_checks import check_vector_file
 from compaction_conformance.vectors import Vector, load_vectors, select
 
 _FAILURES_SHOWN = 10
@@ -187,6 +190,16 @@ def _validate(options: argparse.Namespace) -> int:
     return worst
 
 
+def _seal(options: argparse.Namespace) -> int:
+    """Check all fixtures in full and note their digests, so that runs need not check them again."""
+    files = sorted((fixtures_dir() / "vectors").rglob("*.json"))
+    for file in files:
+        check_vector_file(file, read_json(file))
+    load_vectors([fixtures_dir() / "vectors"], load_spec(spec_dir()))
+    print(f"{len(files)} files checked and sealed in {write_seal(files)}")
+    return 0
+
+
 def _compare(options: argparse.Namespace) -> int:
     settings = _settings(options)
     code = 0
@@ -263,12 +276,22 @@ def _print_failures(report: RunReport, blocks: dict[str, str], options: argparse
     """Advice is summed up in a line a rule elsewhere; it is shown in full where it counts."""
     counts = getattr(options, "strict", False)
     failed = [o for o in report.outcomes if o.vector.id in blocks and (counts or o.vector.level != "SHOULD")]
+    failed = _smallest_first(failed)
     shown = failed if options.failures is None else failed[: options.failures]
     for outcome in shown:
         print(blocks[outcome.vector.id] + "\n")
     if rest := failed[len(shown) :]:
         rules = sorted({outcome.vector.requirement.id for outcome in rest})
         print(f"… {len(rest)} more failures ({' '.join(rules)}); --failures all shows them\n")
+
+
+def _smallest_first(failed: list[Outcome]) -> list[Outcome]:
+    """By rule in the order of the spec, and of each rule the smallest input first: one clear failure at a time."""
+    smallest: dict[str, Outcome] = {}
+    for outcome in sorted(failed, key=lambda outcome: len(outcome.vector.params_text)):
+        smallest.setdefault(outcome.vector.requirement.id, outcome)
+    first = [outcome for outcome in failed if smallest[outcome.vector.requirement.id] is outcome]
+    return first + [outcome for outcome in failed if outcome not in first]
 
 
 def _print_comparison(comparison: Comparison, file: Path, options: argparse.Namespace, seconds: float) -> int:
@@ -377,6 +400,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     validate_verb.add_argument("--quiet", action="store_true", help="say nothing of sound files")
     validate_verb.add_argument("files", type=Path, nargs="+", metavar="FILE")
+
+    _verb(verbs, "seal", _seal, "check all fixtures in full and note that (after changing some)")
 
     compare_verb = _verb(verbs, "compare", _compare, "two implementations over session files", _talk, _repro)
     compare_verb.add_argument("a", metavar="A")

@@ -21,6 +21,7 @@ from compaction_conformance.in_process import InProcess
 from compaction_conformance.stdio import Stdio
 
 REFERENCE = "reference"
+_REFERENCE_MODULES = {"harness": "compaction_reference.harness.operations"}  # of the profiles besides the first
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Settings:
 def connect(name: str, settings: Settings) -> Implementation:
     """Raises `Unavailable`, `InvalidInput` or `HandshakeFailed`."""
     if name == REFERENCE and not settings.own_process:
-        return _python("compaction_reference.operations", settings)
+        return _python(_REFERENCE_MODULES.get(settings.profile, "compaction_reference.operations"), settings)
     if name.startswith("python:"):
         return _python(name.removeprefix("python:"), settings)
     command, environment = _command(name)

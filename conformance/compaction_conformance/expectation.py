@@ -28,6 +28,7 @@ ERROR_KINDS = (
     "invalid_replacement",
     "invalid_session_id",
     "invalid_setting",
+    "unsupported_entry",
     "malformed_input",
 )
 

@@ -26,8 +26,8 @@ def write_session(path: Path, entries: list[dict[str, Any]]) -> None:
 class _Writer:
     def __init__(self, random: Random, count: int, compactions: int) -> None:
         self._random, self._count = random, count
-        self._every = count // (compactions + 1) or 1
-        self._next_compaction = self._every
+        every = count // (compactions + 1) or 1
+        self._due = [every * number for number in range(compactions, 0, -1)]
         self._path: list[dict[str, Any]] = []
         self._made = 0
 
@@ -59,8 +59,8 @@ class _Writer:
             yield self._entry("model_change", provider="example", modelId="example-1")
         if self._random.random() < 0.02:
             yield from self._side_branch()
-        if self._made >= self._next_compaction:
-            self._next_compaction += self._every
+        if self._due and self._made >= self._due[-1]:
+            self._due.pop()
             first_kept = self._path[-min(len(self._path), 40)]["id"]
             yield self._entry("compaction", summary=self._words(200), firstKeptEntryId=first_kept, tokensBefore=180_000)
 

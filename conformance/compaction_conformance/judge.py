@@ -95,7 +95,7 @@ class _Comparison:
         for index in range(max(len(want), len(lines))):
             left = want[index] if index < len(want) else NOTHING
             line: Any = lines[index] if index < len(lines) else NOTHING
-            if isinstance(left, dict) and isinstance(line, str):
+            if isinstance(left, (dict, list)) and isinstance(line, str):
                 try:
                     line = json.loads(line)
                 except ValueError:

@@ -30,7 +30,8 @@ class Site:
         head, _, rest = path.removeprefix("/case/").partition("/")
         if not path.startswith("/case/"):
             return refusal(404, "unknown_path", f"there is nothing at {_shown(path)}; / lists the cases")
-        if not _ID.fullmatch(head):
+        if not _ID.fullmatch(head) or ".." in rest.split("/"):
+            head = path if ".." in path.split("/") else head
             text = f"{_shown(head)} is no case id (small letters, digits, dots, hyphens); / lists the cases"
             return refusal(404, "bad_id", text)
         case = self._cases.get(head)

@@ -1,34 +1,54 @@
-"""The reference as an adapter of its own: JSON-RPC over standard input and output, one object a line."""
+"""The reference as an adapter of its own: JSON-RPC over standard input and output, one object a line.
+
+The handshake names a profile; from then on the operations are those of that profile.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from types import ModuleType
 from typing import IO, Any
 
+from . import PROFILE, harness, operations
 from .ecma import parse_json
 from .errors import Refusal
-from .operations import OPERATIONS, call, describe
+from .harness import operations as harness_operations
 from .types import Json
 
 _PARSE_ERROR, _INVALID_REQUEST, _UNKNOWN_METHOD, _TROUBLE, _REFUSAL = -32700, -32600, -32601, -32603, -32000
 
 
-def answer(line: bytes) -> Json:
-    """The response to one request line."""
+PROFILES = {PROFILE: operations, harness.PROFILE: harness_operations}
+
+
+class Server:
+    """Answers request lines. The profile is all that is remembered between them."""
+
+    def __init__(self) -> None:
+        self.operations: ModuleType = operations
+
+    def answer(self, line: bytes) -> Json:
+        """The response to one request line."""
+        try:
+            request = parse_json(line.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            return _response(None, error=_error(_PARSE_ERROR, str(error)))
+        if not isinstance(request, dict) or not isinstance(request.get("method"), str) or "id" not in request:
+            return _response(None, error=_error(_INVALID_REQUEST, "no JSON-RPC request"))
+        method, request_id, params = request["method"], request["id"], request.get("params", {})
+        if method == "initialize":
+            profile = params.get("profile") if isinstance(params, dict) else None
+            self.operations = next((served for name, served in PROFILES.items() if name == profile), operations)
+            return _response(request_id, result=self.operations.describe())
+        if method not in self.operations.OPERATIONS:
+            return _response(request_id, error=_error(_UNKNOWN_METHOD, f"no operation {method}"))
+        return _called(self.operations, method, params, request_id)
+
+
+def _called(served: ModuleType, method: str, params: Json, request_id: Any) -> Json:
     try:
-        request = parse_json(line.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        return _response(None, error=_error(_PARSE_ERROR, str(error)))
-    if not isinstance(request, dict) or not isinstance(request.get("method"), str) or "id" not in request:
-        return _response(None, error=_error(_INVALID_REQUEST, "no JSON-RPC request"))
-    method, request_id = request["method"], request["id"]
-    if method == "initialize":
-        return _response(request_id, result=describe())
-    if method not in OPERATIONS:
-        return _response(request_id, error=_error(_UNKNOWN_METHOD, f"no operation {method}"))
-    try:
-        return _response(request_id, result=call(method, request.get("params", {})))
+        return _response(request_id, result=served.call(method, params))
     except Refusal as refusal:
         return _response(request_id, error=_error(_REFUSAL, str(refusal)) | {"data": {"kind": refusal.kind}})
     except Exception as error:  # one request in trouble must not end the process
@@ -62,9 +82,10 @@ def _without_infinities(value: Any) -> Any:
 
 def serve(requests: IO[bytes], responses: IO[str]) -> None:
     """Answers each line in turn until the input ends. Iterating binary input splits at the byte 0x0A alone."""
+    server = Server()
     for line in requests:
         if line.strip():
-            responses.write(_line(answer(line)) + "\n")
+            responses.write(_line(server.answer(line)) + "\n")
             responses.flush()
 
 

@@ -36,14 +36,16 @@ class CutPoint:
 
 
 def find(entries: Sequence[Entry], start: int, end: int, keep_recent_tokens: float) -> CutPoint:
-    """The cut among stored entries, from `start` to before `end`, edits and folds left aside."""
+    """The cut among stored entries, from `start` to before `end`, edits and folds left aside.
+    (CUT-05, CUT-17, CUT-27)"""
     shown = [_as_stored(_entry_at(entries, index)) for index in range(start, end)]
     cut = find_projected(shown, keep_recent_tokens, follow_recovery=False)
     return CutPoint(start + cut.first_kept, start + cut.turn_start if cut.splits_turn else -1)
 
 
 def turn_start(entries: Sequence[Entry], index: int, start: int) -> int:
-    """Index of the newest turn start from `index` back to `start`, both included; -1 if there is none."""
+    """Index of the newest turn start from `index` back to `start`, both included; -1 if there is none.
+    (CUT-23, CUT-24)"""
     for candidate in range(index, start - 1, -1):
         if _starts_turn(_as_stored(_entry_at(entries, candidate))):
             return candidate
@@ -69,7 +71,8 @@ def find_projected(
     """The cut that keeps about so many tokens: from the newest entry back until they are reached, then the nearest
     entry from there on that may be cut at, else the last such entry. Without one everything is kept.
 
-    Entries just before the cut that show nothing are kept with it."""
+    Entries just before the cut that show nothing are kept with it.
+    (CUT-06 to CUT-10, CUT-12, CUT-18 to CUT-22, CUT-25)"""
     candidates = [index for index, entry in enumerate(entries) if _may_cut_at(entry)]
     if not candidates:
         return CutPoint(0)
@@ -88,7 +91,8 @@ def find_projected(
 
 
 def _budget_reached_at(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> int | None:
-    """Index of the entry with which the newest ones hold that many tokens; entries of no tokens are passed over."""
+    """Index of the entry with which the newest ones hold that many tokens; entries of no tokens are passed over.
+    (CUT-11, CUT-13 to CUT-16, CUT-26, CUT-28)"""
     total: float = 0
     for index in range(len(entries) - 1, -1, -1):
         tokens = sum(map(of_message, entries[index].messages))
@@ -121,7 +125,7 @@ def _is_compaction(entry: ProjectedEntry) -> bool:
 def _is_omitted_attempt(suffix: Sequence[ProjectedEntry]) -> bool:
     """Whether all that follows the cut is an assistant's attempt taken out by edits, and nothing the model still sees.
 
-    Then the entry at the cut was asked already and can be summarised; the cut moves past it."""
+    Then the entry at the cut was asked already and can be summarised; the cut moves past it. (PRE-25 to PRE-29)"""
     omitted_ids = {map_key(members(entry.source).get("id")) for entry in suffix if _is_omitted(entry)}
     if any(_replaces_other(members(entry.source), omitted_ids) for entry in suffix):
         return False

@@ -22,7 +22,7 @@ _ISO = re.compile(
 def milliseconds(time: Any) -> float:
     """An entry's `timestamp` in milliseconds since 1970. A number is taken as milliseconds, `null` is zero, and what
     is no time (or absent: pass NaN) is NaN. Text must be ISO 8601; without a zone it is read as UTC, where JavaScript
-    takes a date and time to be local."""
+    takes a date and time to be local. (ECM-20, ECM-21)"""
     if time is None or isinstance(time, bool):
         return int(bool(time))
     if is_number(time):
@@ -35,22 +35,25 @@ def _iso_milliseconds(text: str) -> float:
     if found is None:
         return math.nan
     part = found.groupdict()
+    year, month, day = (int(part[name] or 1) for name in ("year", "month", "day"))
     hour, minute, second = (int(part[name] or 0) for name in ("hour", "minute", "second"))
     fraction = int((part["fraction"] or "0")[:3].ljust(3, "0"))
-    if minute > 59 or second > 59 or hour > 24 or (hour == 24 and (minute or second or fraction)):
+    is_midnight_after = hour == 24 and not (minute or second or fraction)
+    offset = _offset(part["zone"])
+    if not (year >= 1 and 1 <= month <= 12 and 1 <= day <= 31 and minute <= 59 and second <= 59 and offset is not None):
         return math.nan
-    try:
-        day = datetime(int(part["year"]), int(part["month"] or 1), int(part["day"] or 1), tzinfo=UTC)
-    except ValueError:
+    if hour > 23 and not is_midnight_after:
         return math.nan
-    since_1970 = day - _EPOCH + timedelta(hours=hour, minutes=minute, seconds=second) - _offset(part["zone"])
-    return since_1970 // timedelta(milliseconds=1) + fraction
+    time = timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)  # 31 April is 1 May
+    return (datetime(year, month, 1, tzinfo=UTC) - _EPOCH + time - offset) // timedelta(milliseconds=1) + fraction
 
 
-def _offset(zone: str | None) -> timedelta:
+def _offset(zone: str | None) -> timedelta | None:
     if zone is None or zone == "Z":
         return timedelta()
     hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 23 or minutes > 59:
+        return None
     return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
 
 

@@ -44,7 +44,7 @@ def pick(source: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def truthy(value: Any) -> bool:
-    """False for `null`, `false`, zero, NaN and `""`; true for all else, empty arrays and objects included."""
+    """False for `null`, `false`, zero, NaN and `""`; true for all else, empty arrays and objects included. (ECM-18)"""
     if isinstance(value, (dict, list)):
         return True
     return bool(value) and value == value
@@ -58,7 +58,8 @@ def iterate(value: Any) -> Iterable[Any]:
 
 
 def own_entries(value: Any) -> list[tuple[str, Any]]:
-    """The fields in JavaScript's order: those named like array indices first, by number, then the rest as written."""
+    """The fields in JavaScript's order: those named like array indices first, by number, then the rest as written.
+    (ECM-08, ECM-09)"""
     if isinstance(value, (list, str)):
         return [(str(index), item) for index, item in enumerate(value)]
     entries = list(members(value).items())
@@ -109,12 +110,12 @@ def length(value: Any) -> float:
 
 
 def trim(text: str) -> str:
-    """The text without white space at both ends, the byte order mark counting as white space."""
+    """The text without white space at both ends, the byte order mark counting as white space. (ECM-11)"""
     return text.strip(_WHITE_SPACE)
 
 
 def sort_key(value: Any) -> bytes:
-    """Key of JavaScript's default sort: by the value as text, unit by unit (not by code point)."""
+    """Key of JavaScript's default sort: by the value as text, unit by unit (not by code point). (ECM-10)"""
     return string(value).encode("utf-16-be", "surrogatepass")
 
 
@@ -148,7 +149,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_safe_integer(value: Any) -> bool:
-    """A whole number that a double holds exactly together with its neighbours; `5.0` is one."""
+    """A whole number that a double holds exactly together with its neighbours; `5.0` is one. (ECM-22)"""
     return is_number(value) and math.isfinite(value) and value == int(value) and abs(value) <= MAX_SAFE_INTEGER
 
 
@@ -172,7 +173,7 @@ def to_number(value: Any) -> float:
 
 
 def number_text(value: float) -> str:
-    """The shortest text that reads back as the same double: `1`, `0.5`, `1e+21`, `1e-7`."""
+    """The shortest text that reads back as the same double: `1`, `0.5`, `1e+21`, `1e-7`. (ECM-05, ECM-07)"""
     double = float(value)
     if not math.isfinite(double):
         return "NaN" if math.isnan(double) else "Infinity" if double > 0 else "-Infinity"
@@ -201,7 +202,7 @@ def or_null(number: float) -> float | None:
 
 
 def parse_json(text: str) -> Any:
-    """`JSON.parse`: strict JSON, every number a double. Raises ValueError for anything else."""
+    """`JSON.parse`: strict JSON, every number a double. Raises ValueError for anything else. (ECM-06)"""
     return json.loads(text, parse_int=_parse_integer, parse_constant=_refuse_constant)
 
 
@@ -214,7 +215,8 @@ def _refuse_constant(name: str) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """`JSON.stringify` without spaces: JavaScript's numbers and field order, and only what must be escaped is."""
+    """`JSON.stringify` without spaces: JavaScript's numbers and field order, and only what must be escaped is.
+    (ECM-02 to ECM-04)"""
     if isinstance(value, str):
         return _json_string(value)
     if isinstance(value, dict):

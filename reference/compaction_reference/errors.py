@@ -12,6 +12,7 @@ Kind: TypeAlias = Literal[
     "invalid_replacement",
     "invalid_session_id",
     "invalid_setting",
+    "unsupported_entry",
     "malformed_input",
 ]
 

@@ -18,14 +18,16 @@ class FileOperations:
     modified: dict[Any, Any] = field(default_factory=dict)
 
     def add_details(self, details: Any) -> None:
-        """Takes over the lists of an earlier compaction; what is no list is passed over, elements are not checked."""
+        """Takes over the lists of an earlier compaction; what is no list is passed over, elements are not checked.
+        (FIL-09, FIL-10, FIL-18)"""
         if truthy(details):
             own = members(details)
             _add_all(self.read, own.get("readFiles"))
             _add_all(self.modified, own.get("modifiedFiles"))
 
     def add_message(self, message: Message) -> None:
-        """Takes the paths of `read`, `write` and `edit` calls in an assistant message, whatever came of the calls."""
+        """Takes the paths of `read`, `write` and `edit` calls in an assistant message, whatever came of the calls.
+        (FIL-01 to FIL-06)"""
         own = members(message)
         content = own.get("content")
         if own.get("role") != "assistant" or not isinstance(content, list):
@@ -66,7 +68,8 @@ def file_lists(messages: Sequence[Message], previous_details: Any = None) -> Jso
 
 
 def format_lists(read_files: Sequence[Any], modified_files: Sequence[Any]) -> str:
-    """The lists as they follow a summary: a tag around each that is not empty, a path a line, nothing escaped."""
+    """The lists as they follow a summary: a tag around each that is not empty, a path a line, nothing escaped.
+    (FIL-11 to FIL-13)"""
     sections = [
         f"<{tag}>\n{chr(10).join('' if path is None else string(path) for path in paths)}\n</{tag}>"
         for tag, paths in (("read-files", read_files), ("modified-files", modified_files))

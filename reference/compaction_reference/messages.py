@@ -21,7 +21,7 @@ BRANCH_SUFFIX = "</summary>"
 
 def to_llm(messages: Sequence[Message]) -> list[Message]:
     """The messages in order, summaries, extension messages and commands turned into user messages. A command that was
-    kept out of the context and messages of unknown roles are left out."""
+    kept out of the context and messages of unknown roles are left out. (LLM-01 to LLM-12, LLM-19, LLM-22, LLM-23)"""
     converted = (_converted(message) for message in messages)
     return [message for message in converted if message is not None]
 
@@ -50,7 +50,8 @@ def _told_by_user(own: Any, text: str) -> Json:
 
 
 def command_text(own: Any) -> str:
-    """What a model reads of a command that the user ran: the command, its output, how it ended, where the rest is."""
+    """What a model reads of a command that the user ran: the command, its output, how it ended, where the rest is.
+    (LLM-13 to LLM-18, LLM-20, LLM-21)"""
     text = f"Ran `{string_of(own, 'command')}`\n"
     text += f"```\n{string(own['output'])}\n```" if truthy(own.get("output")) else "(no output)"
     exit_code = own.get("exitCode")

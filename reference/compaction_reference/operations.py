@@ -18,6 +18,7 @@ from . import (
     preparation,
     projection,
     retry,
+    scenario,
     scripted,
     serialization,
     session,
@@ -169,4 +170,5 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "branch/settings": lambda p: branch_summary.settings(p["global"], p["project"]),
     "retry/is_retryable": lambda p: {"retryable": retry.is_retryable(p["message"])},
     "retry/settings": lambda p: retry.settings(p["global"], p["project"]),
+    "control/run": lambda p: scenario.run(p["scenario"]),
 }

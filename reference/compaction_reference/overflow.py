@@ -46,7 +46,8 @@ def _compiled(row: Any) -> re.Pattern[str]:
 
 def is_overflow(message: Any, context_window: Any = None) -> bool:
     """Whether an assistant message tells of an overflow: by its error text, or (only if the window is known) because
-    more went in than fits, or because the input filled the window and nothing came out."""
+    more went in than fits, or because the input filled the window and nothing came out.
+    (OVF-01 to OVF-04, OVF-09, OVF-41 to OVF-47, OVF-57 to OVF-59, OVF-61)"""
     own = members(message)
     stop_reason = own.get("stopReason")
     if stop_reason == "error" and truthy(own.get("errorMessage")):
@@ -63,7 +64,8 @@ def is_overflow(message: Any, context_window: Any = None) -> bool:
 
 
 def error_tells_of_overflow(text: str, provider: Any = None) -> bool:
-    """Whether an error text is about the context size. Exclusions win over everything else."""
+    """Whether an error text is about the context size. Exclusions win over everything else.
+    (OVF-05 to OVF-08, OVF-10 to OVF-40, OVF-53 to OVF-56)"""
     table = patterns()
     if any(pattern.search(text) for pattern in table.exclusions):
         return False
@@ -78,7 +80,8 @@ def _input_tokens(own: Any) -> float:
 
 
 def is_recoverable_length(message: Any, desired_max_output: Any) -> bool:
-    """Whether an answer was cut off before the length that was asked for, so that a smaller context can help."""
+    """Whether an answer was cut off before the length that was asked for, so that a smaller context can help.
+    (OVF-48 to OVF-52)"""
     own, desired = members(message), to_number(desired_max_output)
     if own.get("stopReason") != "length" or not desired > 0:
         return False

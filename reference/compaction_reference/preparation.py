@@ -18,7 +18,8 @@ def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
     """The preparation at the leaf, or `None` where there is nothing to do: the path is empty or ends in a compaction,
     or nothing is left to summarise. Of the settings only `keepRecentTokens` counts. Nothing is changed.
 
-    A split turn has its first part in `turnPrefixMessages`, apart from the complete turns in `messagesToSummarize`."""
+    A split turn has its first part in `turnPrefixMessages`, apart from the complete turns in `messagesToSummarize`.
+    (PRE-01 to PRE-24, PRE-30 to PRE-33, FIL-14 to FIL-17)"""
     folded = fold(walk_of(entries, leaf))
     if not folded.after:
         return None

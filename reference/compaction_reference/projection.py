@@ -41,7 +41,7 @@ class Projection:
 
 def walk_from(entries: Sequence[Entry], leaf: Leaf = LAST) -> Iterator[Entry]:
     """The path that is projected, walked from its leaf. Here an id that no entry has stands for the last entry;
-    `None` is an empty path."""
+    `None` is an empty path. (PRJ-01 to PRJ-04)"""
     index = Index(entries)
     if leaf is None or not entries:
         return iter(())
@@ -55,7 +55,8 @@ def project(walk: Iterable[Entry]) -> Projection:
 
 
 def project_fold(folded: Fold) -> Projection:
-    """Of the compactions in a fold only the newest is shown, though an older one may be kept."""
+    """Of the compactions in a fold only the newest is shown, though an older one may be kept.
+    (PRJ-14, PRJ-34, PRJ-35)"""
     sources = folded.entries
     edits = _edits_among(sources)
     projected = []
@@ -83,7 +84,9 @@ class Fold:
 
 
 def fold(walk: Iterable[Entry]) -> Fold:
-    """Folds a path that is walked from its leaf. What the newest compaction summarised is not visited."""
+    """Folds a path that is walked from its leaf. What the newest compaction summarised is not visited, so that damage
+    in there goes unseen and a long past costs nothing.
+    (PRJ-05, PRJ-06, PRJ-12, PRJ-15, and the reading `skip` of PRJ-36)"""
     walk = iter(walk)
     after: list[Entry] = []
     for entry in walk:
@@ -93,9 +96,17 @@ def fold(walk: Iterable[Entry]) -> Fold:
     return Fold(None, [], after[::-1])
 
 
+def newest_compaction(path: Sequence[Entry]) -> int | None:
+    """Position of the last compaction on a path, `None` if there is none."""
+    for position in range(len(path) - 1, -1, -1):
+        if members(path[position]).get("type") == "compaction":
+            return position
+    return None
+
+
 def _kept(first_kept_id: Any, walk: Iterable[Entry]) -> list[Entry]:
     """Walks on to the first kept entry. Where no entry has its id, nothing is kept; system messages never are, since
-    the compaction holds the system state."""
+    the compaction holds the system state. (PRJ-07 to PRJ-11, PRJ-13)"""
     kept = []
     for entry in walk:
         kept.append(entry)
@@ -114,7 +125,7 @@ def _is_system_message(entry: Entry) -> bool:
 
 def messages_of(entry: Entry) -> list[Message]:
     """The messages that an entry stands for, before edits. Missing content is repaired, other content is not looked
-    at. Most kinds of entry stand for none."""
+    at. Most kinds of entry stand for none. (PRJ-16 to PRJ-33, PRJ-37)"""
     own = members(entry)
     kind = own.get("type")
     if kind == "message":
@@ -151,7 +162,8 @@ def _timestamp(entry: Any) -> Json:
 
 
 def _edits_among(folded: Sequence[Entry]) -> dict[Any, Entry]:
-    """The edit in force for each target: the last one in the folded path, wherever its target stands."""
+    """The edit in force for each target: the last one in the folded path, wherever its target stands.
+    (PRJ-42, PRJ-45 to PRJ-51)"""
     edits = {}
     for entry in folded:
         own = members(entry)
@@ -171,7 +183,8 @@ def _edited_messages(source: Entry, edits: dict[Any, Any]) -> list[Message]:
 
 
 def _replaced(message: Message, replacement: Any) -> Message:
-    """The original message with new content and everything else as it was. Only four roles can be replaced."""
+    """The original message with new content and everything else as it was. Only four roles can be replaced.
+    (PRJ-43, PRJ-44, PRJ-52 to PRJ-55)"""
     own = members(message)
     role = own.get("role")
     if role not in _EDITABLE:
@@ -187,7 +200,7 @@ def _replaced(message: Message, replacement: Any) -> Message:
 
 def settings_on(walk: Iterable[Entry]) -> Json:
     """Thinking level and model of a path that is walked from its leaf: the newest of each, on the whole path, since
-    folds and edits change nothing here. A reply tells the model as a change of the model does."""
+    folds and edits change nothing here. A reply tells the model as a change of the model does. (PRJ-38 to PRJ-41)"""
     thinking: Json | None = None
     model: Json | None = None
     for entry in walk:

@@ -1,4 +1,4 @@
-"""What a summary is asked for with (chapters SUM and BRS). The words are ours and free; headings, tags and order are not."""
+"""What a summary is asked for with (chapters SUM and BRS). The words are free; headings, tags and order are not."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ What the user is after; several things if the session was about several.
 
 {_EXACT}"""
 
-FIRST = f"""Above is the record of a session up to now. Hand it over to another model that will carry on from your summary alone.
-Keep to these headings, all of them, in this order:
+FIRST = f"""Above is the record of a session up to now. Hand it over to another model, which will carry on from your
+summary alone. Keep to these headings, all of them, in this order:
 
 {_HISTORY_FORM}"""
 
-UPDATE = f"""Above is what happened after the earlier summary, and that summary itself. Bring the two together into one summary.
+UPDATE = f"""Above is what happened after the earlier summary, and that summary itself. Bring the two together into one.
 Keep what still holds, add what is new, move what was finished to Done, rewrite what comes next, and drop only what no
 longer matters. Keep to these headings, all of them, in this order:
 
 {_HISTORY_FORM}"""
 
-LIVE_UPDATE = f"""Pause the work here. The session above begins with an earlier summary; bring it up to date with all that followed.
-Keep what still holds, add what is new, and drop only what no longer matters. Answer with the summary alone and call no tool.
-Keep to these headings, all of them, in this order:
+LIVE_UPDATE = f"""Pause the work here. The session above begins with an earlier summary; bring it up to date with all
+that followed. Keep what still holds, add what is new, and drop only what no longer matters. Answer with the summary
+alone and call no tool. Keep to these headings, all of them, in this order:
 
 {_HISTORY_FORM}"""
 
-LIVE_FIRST = f"""Pause the work here. Hand the session above over to another model that will carry on from your summary alone.
-Answer with the summary alone and call no tool. Keep to these headings, all of them, in this order:
+LIVE_FIRST = f"""Pause the work here. Hand the session above over to another model, which will carry on from your
+summary alone. Answer with the summary alone and call no tool. Keep to these headings, all of them, in this order:
 
 {_HISTORY_FORM}"""
 

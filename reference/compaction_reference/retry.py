@@ -1,4 +1,4 @@
-"""Asking once more after a passing failure (rules SUM-46 to SUM-56): which failures pass, how often, after what delay."""
+"""Asking again after a failure that may pass (chapter SUM): which failures those are, how often, after what delay."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MAX_DELAY_MS = 60_000
 _ANY = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]?"
 
 _PASSING = (
-    *("overloaded", "currently experiencing high demand", f"rate{_ANY}limit", "too many requests"),
-    *("429", "500", "502", "503", "504", "520", "524"),
-    *(f"service{_ANY}unavailable", f"server{_ANY}error", f"internal{_ANY}error", f"provider{_ANY}returned{_ANY}error"),
-    "exceeded request buffer limit while retrying upstream",
-    *(f"network{_ANY}error", f"connection{_ANY}error", f"connection{_ANY}refused", f"connection{_ANY}lost"),
-    *("other side closed", "fetch failed", "getaddrinfo", "ENOTFOUND", "EAI_AGAIN", f"upstream{_ANY}connect"),
-    *("reset before headers", "socket hang up", "socket connection was closed", "timed? out", "timeout", "terminated"),
-    *(f"websocket{_ANY}closed", f"websocket{_ANY}error", "ended without", "stream ended before message_stop"),
-    *("stream ended before a terminal response event", "http2 request did not get a response", "retry delay"),
-    *("you can retry your request", "try your request again", "please retry your request", "ResourceExhausted"),
+    *("429", "500", "502", "503", "504", "520", "524", f"connection{_ANY}error", f"connection{_ANY}lost"),
+    *(f"connection{_ANY}refused", "currently experiencing high demand", "EAI_AGAIN", "ended without", "ENOTFOUND"),
+    *("exceeded request buffer limit while retrying upstream", "fetch failed", "getaddrinfo"),
+    *("http2 request did not get a response", f"internal{_ANY}error", f"network{_ANY}error", "other side closed"),
+    *("overloaded", "please retry your request", f"provider{_ANY}returned{_ANY}error", f"rate{_ANY}limit"),
+    *("reset before headers", "ResourceExhausted", "retry delay", f"server{_ANY}error", f"service{_ANY}unavailable"),
+    *("socket connection was closed", "socket hang up", "stream ended before a terminal response event"),
+    *("stream ended before message_stop", "terminated", "timed? out", "timeout", "too many requests"),
+    *("try your request again", f"upstream{_ANY}connect", f"websocket{_ANY}closed", f"websocket{_ANY}error"),
+    "you can retry your request",
 )
 _LASTING = (
     *("GoUsageLimitError", "FreeUsageLimitError", "Monthly usage limit reached", "available balance"),

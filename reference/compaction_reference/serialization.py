@@ -1,4 +1,4 @@
-"""A conversation as one text (rules SUM-01 to SUM-13), so that the model that summarises it does not carry it on."""
+"""A conversation as one text (rules SUM-01 to SUM-18), so that the model that summarises it does not carry it on."""
 
 from __future__ import annotations
 

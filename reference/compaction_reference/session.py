@@ -86,7 +86,7 @@ class Session:
 
     def append(self, draft: Any) -> Json:
         """The entry that the draft became. Refuses without changing anything; `message`, `custom` and the like are
-        taken as they are, references are checked only where a rule says so."""
+        taken as they are, references are checked only where a rule says so. (APP-01 to APP-05, APP-27 to APP-29)"""
         given = members(draft)
         kind = given.get("type")
         if kind not in _FIELDS:
@@ -119,7 +119,8 @@ class Session:
         return entry
 
     def _compaction_fields(self, given: Any, new_id: str, now: str) -> Json:
-        """A compaction that keeps nothing names itself, and every compaction carries the system state before it."""
+        """A compaction that keeps nothing names itself, and every compaction carries the system state before it.
+        (APP-06 to APP-14)"""
         first_kept = given.get("firstKeptEntryId")
         fields: Json = {"firstKeptEntryId": new_id if first_kept is None else first_kept}
         system = current_system_message(self.projection().messages)
@@ -128,7 +129,8 @@ class Session:
         return fields
 
     def _branch_fields(self, given: Any, own: Json) -> tuple[Json, Json]:
-        """A branch summary hangs where the new branch begins and remembers the leaf that was left."""
+        """A branch summary hangs where the new branch begins and remembers the leaf that was left.
+        (APP-24 to APP-26)"""
         branch_from = given.get("branchFromId")
         if branch_from is not None or "branchFromId" not in given:
             self._existing(branch_from)
@@ -137,7 +139,7 @@ class Session:
 
     def _checked_replacement(self, given: Any) -> Any:
         """The replacement as it is stored. Checked in this order: its form, that the target exists, that it is on the
-        path of the leaf, that it is of a kind that can be edited."""
+        path of the leaf, that it is of a kind that can be edited. (APP-15 to APP-23)"""
         replacement = given.get("replacement")
         if "replacement" not in given or not (replacement is None or _has_content(replacement)):
             raise Refusal("invalid_replacement", "a replacement is null or has content: text or blocks")
@@ -181,7 +183,8 @@ def check_session_id(session_id: str) -> None:
 
 def fork(entries: Sequence[Entry], leaf: Leaf = LAST, makers: Makers | None = None) -> list[Entry]:
     """The entries of a new file that holds one path alone. Label entries are taken out and the path is chained anew;
-    labels that are in force on it are written again at the end. Refuses (`entry_not_found`) an empty path."""
+    labels that are in force on it are written again at the end. Refuses (`entry_not_found`) an empty path.
+    (TRE-24 to TRE-28)"""
     path = path_of(entries, leaf)
     if not path:
         raise Refusal("entry_not_found", "no entry to fork at")

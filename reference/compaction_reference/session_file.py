@@ -56,7 +56,8 @@ class SessionFile:
 
 def open_file(content: str | bytes | None, makers: FileMakers | None = None) -> SessionFile:
     """The session in a file's content; `None` means that there is no file. An empty file gets a header at once, a
-    missing one only with the first assistant message. Refuses (`not_a_session`) other content without a header."""
+    missing one only with the first assistant message. Refuses (`not_a_session`) other content without a header.
+    (SES-13 to SES-19, SES-24)"""
     text = text_of(content)
     if not text:
         header = new_header(makers or FileMakers())
@@ -75,14 +76,16 @@ def open_file(content: str | bytes | None, makers: FileMakers | None = None) -> 
 
 
 def text_of(content: str | bytes | None) -> str | None:
-    """Content as text. What is no UTF-8 becomes U+FFFD; a byte order mark stays (and makes its line unreadable)."""
+    """Content as text. What is no UTF-8 becomes U+FFFD; a byte order mark stays (and makes its line unreadable).
+    (SES-08 to SES-11)"""
     if isinstance(content, bytes):
         return content.decode("utf-8", "replace")
     return None if content is None else _LONE_SURROGATE.sub("\ufffd", content)
 
 
 def parsed_lines(text: str) -> list[Any]:
-    """The JSON values of all lines that hold one. Only `\\n` ends a line; falsy values are dropped."""
+    """The JSON values of all lines that hold one. Only `\\n` ends a line; falsy values are dropped.
+    (SES-01 to SES-07, SES-12)"""
     values = []
     for line in text.split("\n"):
         try:
@@ -111,7 +114,7 @@ def new_header(makers: FileMakers) -> Json:
 
 def migrate(lines: Sequence[Any], makers: Makers) -> list[Any] | None:
     """The lines, header included, as version 3; `None` where they are that already (or newer). A version that is no
-    number changes nothing, and yet counts as a migration: the file is written anew."""
+    number changes nothing, and yet counts as a migration: the file is written anew. (SES-27, SES-33 to SES-35)"""
     header = next((members(line) for line in lines if members(line).get("type") == "session"), {})
     stored = header.get("version")
     version = to_number(1 if stored is None else stored)
@@ -127,7 +130,7 @@ def migrate(lines: Sequence[Any], makers: Makers) -> list[Any] | None:
 
 def _with_ids(lines: Sequence[Any], makers: Makers) -> list[Any]:
     """Version 1 was a list: each entry gets an id and hangs below the one before it. A compaction named its first kept
-    entry by its place among the lines, the header being 0; a place that gives no id is forgotten."""
+    entry by its place among the lines, the header being 0; a place that gives no id is forgotten. (SES-28, SES-36)"""
     migrated = list(lines)
     previous_id = None
     for place, line in enumerate(lines):
@@ -156,7 +159,7 @@ def _name_first_kept(compaction: Json, lines: Sequence[Any]) -> None:
 
 
 def _with_custom_role(lines: Sequence[Any]) -> list[Any]:
-    """Version 2 called the role of extension messages `hookMessage`."""
+    """Version 2 called the role of extension messages `hookMessage`. (SES-32)"""
     migrated = []
     for line in lines:
         own = members(line)
@@ -179,7 +182,7 @@ def text_after_appends(
     """The file's text after it was opened and the drafts were appended in order; `None` if there is still no file.
 
     Every entry is one line at the end. A file that does not exist is created with the first assistant message, then
-    with all that came before it: a session in which nothing was answered leaves no trace."""
+    with all that came before it: a session in which nothing was answered leaves no trace. (SES-20 to SES-26)"""
     makers = makers or FileMakers()
     opened = open_file(content, makers)
     session = Session(opened.entries, makers=makers)

@@ -14,7 +14,8 @@ DEFAULTS: CompactionSettings = {"enabled": True, "reserveTokens": 16384, "keepRe
 def resolve(global_settings: Any, project_settings: Any, model: Any | None) -> Json:
     """The settings in force for a model (`provider`, `id`): project over global, field by field; then for each token
     setting the override for exactly this model, the ordinary value, the default. Refuses (`invalid_setting`) a value
-    in use that is no non-negative safe integer; overrides for other models are not looked at."""
+    in use that is no non-negative safe integer; overrides for other models are not looked at.
+    (SET-01 to SET-11, SET-15)"""
     compaction = _object(merge(_object(global_settings), _object(project_settings)).get("compaction"))
     enabled = compaction.get("enabled")
     overrides = _object(compaction.get("modelOverrides"))
@@ -26,7 +27,8 @@ def resolve(global_settings: Any, project_settings: Any, model: Any | None) -> J
 
 
 def merge(base: Json, over: Json) -> Json:
-    """Objects are merged field by field and at every depth; of anything else the later value stands."""
+    """Objects are merged field by field and at every depth; of anything else the later value stands.
+    (SET-12 to SET-14)"""
     merged = dict(base)
     for name, value in over.items():
         below = base.get(name)
@@ -60,7 +62,8 @@ def _object(value: Any) -> Json:
 
 
 def should_compact(context_tokens: Any, context_window: Any, settings: Any) -> bool:
-    """Whether more is used than the window without the reserve. A window of 0 is no special case."""
+    """Whether more tokens are used than the window holds without the reserve. A window of 0 is no special case.
+    (TRG-01 to TRG-07)"""
     own = members(settings)
     if not truthy(own.get("enabled")):
         return False

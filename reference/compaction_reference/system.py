@@ -13,7 +13,7 @@ from .types import Json, Message
 def current_system_message(messages: Sequence[Message]) -> Json | None:
     """All system messages as one. Texts are joined by a blank line, sections and tools are patched by name; the time
     is that of the first message that has one, else 0. `None` where there is no system message, and also (an accident)
-    where none has a time and no tool is left."""
+    where none has a time and no tool is left. (SYS-01, SYS-02, SYS-12 to SYS-14, SYS-16 to SYS-18)"""
     system = [own for own in map(members, messages) if own.get("role") == "system"]
     texts = [content_text(own.get("content")) for own in system]
     times = [own["timestamp"] for own in system if own.get("timestamp") is not None]
@@ -32,7 +32,8 @@ def current_system_message(messages: Sequence[Message]) -> Json | None:
 
 
 def _replayed_sections(system: Sequence[Any]) -> Json:
-    """Sections by name in the order of their first appearance. `None` removes one; it may come back, at the end."""
+    """Sections by name in the order of their first appearance. `None` removes one; it may come back, at the end.
+    (SYS-04, SYS-05)"""
     sections: Json = {}
     for own in system:
         for name, value in own_entries(_given(own.get("sections"))):
@@ -44,7 +45,7 @@ def _replayed_sections(system: Sequence[Any]) -> Json:
 
 
 def _replayed_tools(system: Sequence[Any]) -> list[Any]:
-    """Tools by name in the order of their first appearance. A message removes before it adds."""
+    """Tools by name in the order of their first appearance. A message removes before it adds. (SYS-08 to SYS-11)"""
     tools: dict[Any, Any] = {}
     for own in system:
         for tool in iterate(_given(own.get("toolsRemoved"))):
@@ -59,7 +60,8 @@ def _given(value: Any) -> Any:
 
 
 def current_prompt(messages: Sequence[Message]) -> str:
-    """The prompt: the text, then the sections, joined by blank lines; `""` without system state."""
+    """The prompt: the text, then the sections, joined by blank lines; `""` without system state.
+    (SYS-06, SYS-07, SYS-15)"""
     message = current_system_message(messages)
     if message is None:
         return ""
@@ -68,7 +70,8 @@ def current_prompt(messages: Sequence[Message]) -> str:
 
 
 def content_text(content: Any, separator: str = "\n") -> str:
-    """The text of a message's content: text itself, or its text blocks joined. Refuses content of any other kind."""
+    """The text of a message's content: text itself, or its text blocks joined. Refuses content of any other kind.
+    (SYS-03)"""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

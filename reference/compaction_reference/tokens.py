@@ -26,7 +26,7 @@ UNITS_PER_TOKEN = 4
 
 def from_usage(usage: Any) -> float:
     """Tokens of the context after a model call: the provider's total, or the sum of the parts where it is zero or
-    absent. NaN where a part is missing."""
+    absent. NaN where a part is missing. (TOK-01 to TOK-05)"""
     own = members(usage)
     if truthy(own.get("totalTokens")):
         return number_of(own, "totalTokens")
@@ -34,7 +34,7 @@ def from_usage(usage: Any) -> float:
 
 
 def usable_usage(message: Message) -> Any | None:
-    """The usage of an assistant message that ended properly and counted something, else `None`."""
+    """The usage of an assistant message that ended properly and counted something, else `None`. (TOK-23)"""
     own = members(message)
     if own.get("role") != "assistant" or own.get("stopReason") in ("aborted", "error"):
         return None
@@ -43,7 +43,8 @@ def usable_usage(message: Message) -> Any | None:
 
 
 def last_usage(entries: Sequence[Entry]) -> Any | None:
-    """The newest usable usage among the entries as they are stored, on any branch, whatever was edited since."""
+    """The newest usable usage among the entries as they are stored, on any branch, whatever was edited since.
+    (TOK-37, TOK-38)"""
     for entry in reversed(entries):
         own = members(entry)
         if own.get("type") == "message":
@@ -57,7 +58,8 @@ def last_usage(entries: Sequence[Entry]) -> Any | None:
 
 
 def of_message(message: Message) -> float:
-    """Estimated tokens of one message; 0 for an unknown role. Refuses what has no length where one is needed."""
+    """Estimated tokens of one message; 0 for an unknown role. Refuses what has no length where one is needed.
+    (TOK-06 to TOK-22)"""
     units = _units(members(message))
     return math.nan if math.isnan(units) else math.ceil(units / UNITS_PER_TOKEN)
 
@@ -114,7 +116,7 @@ def _system_units(own: Any) -> float:
 
 def of_context(messages: Sequence[Message]) -> Json:
     """`tokens`: the newest usable usage (`usageTokens`, found at `lastUsageIndex`) and an estimate of what came after
-    it (`trailingTokens`). Without a usage everything is estimated and the index is `None`."""
+    it (`trailingTokens`). Without a usage everything is estimated and the index is `None`. (TOK-24 to TOK-28)"""
     for index in range(len(messages) - 1, -1, -1):
         usage = usable_usage(messages[index])
         if usage is not None:
@@ -133,7 +135,7 @@ def _context(usage_tokens: float, trailing_tokens: float, last_usage_index: int 
 
 def of_projection(projection: Projection) -> Json:
     """As `of_context`, but a usage from before the newest edit or compaction on the path counts for nothing. Then all
-    is estimated, the system messages as the one that they add up to."""
+    is estimated, the system messages as the one that they add up to. (TOK-29 to TOK-36)"""
     messages = projection.messages
     counted = of_context(messages)
     if counted["lastUsageIndex"] is not None and _usage_is_current(projection, counted["lastUsageIndex"]):
@@ -165,7 +167,8 @@ def _entry_of_message(projection: Projection, message_index: int) -> int:
 
 def context_usage(session: Session, context_window: float | None) -> Json | None:
     """How full the window is: `tokens`, `contextWindow`, `percent` (not rounded, can pass 100). `None` without a model
-    or window. After a compaction the first two are unknown (`None`) until an assistant has answered."""
+    or window. After a compaction the first two are unknown (`None`) until an assistant has answered.
+    (TOK-39 to TOK-44)"""
     if context_window is None or context_window <= 0:
         return None
     projection = session.projection()

@@ -14,11 +14,20 @@ from .errors import malformed
 from .types import LAST, Entry, Json, Leaf
 
 
-class Index:
+def index_by_id(entries: Sequence[Entry]) -> dict[Any, Entry]:
     """Entries by id, which is text or (in odd files) a number. Where an id occurs twice, the later line has it.
+    (TRE-09, TRE-10, TRE-11)"""
+    index: dict[Any, Entry] = {}
+    for entry in entries:
+        own_id = members(entry).get("id")
+        if isinstance(own_id, (str, int, float)):
+            index[own_id] = entry
+    return index
 
-    The entries are read from the last one back, and only as far as they are asked for: near the leaf, where most
-    questions are, a long file costs no more than a short one."""
+
+class Index:
+    """The same, for those who ask near the leaf: the entries are read from the last one back, and only as far as they
+    are asked for. So a long file costs no more than the part of it that matters."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._unread = reversed(entries)
@@ -50,7 +59,8 @@ class Index:
 
 def walk_back(entry: Entry | None, index: Index) -> Iterator[Entry]:
     """The entry, its parent, and so on. The walk ends where a parent is missing, whatever the reason: none is named, no
-    entry has the id, or (a rule of ours: Pi never comes back) the parent was passed already."""
+    entry has the id, or (a rule of ours: Pi never comes back) the parent was passed already.
+    (TRE-04, TRE-08, TRE-12)"""
     passed = set()
     while entry is not None and id(entry) not in passed:
         yield entry
@@ -59,19 +69,19 @@ def walk_back(entry: Entry | None, index: Index) -> Iterator[Entry]:
 
 
 def walk_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> Iterator[Entry]:
-    """The path walked from its leaf. A leaf that no entry has gives an empty path."""
+    """The path walked from its leaf. A leaf that no entry has gives an empty path. (TRE-06, TRE-07)"""
     index = Index(entries)
     return walk_back(index.find(opening_leaf(entries).get("leafId") if leaf is LAST else leaf), index)
 
 
 def path_of(entries: Sequence[Entry], leaf: Leaf = LAST) -> list[Entry]:
-    """The entries from the root to the leaf."""
+    """The entries from the root to the leaf. (TRE-02, TRE-03)"""
     return list(walk_of(entries, leaf))[::-1]
 
 
 def opening_leaf(entries: Sequence[Entry]) -> Json:
     """`leafId` of a freshly opened file: the id of its last entry, `None` in an empty file; absent where the last line
-    of the file has no id."""
+    of the file has no id. (TRE-01)"""
     if not entries:
         return {"leafId": None}
     last = members(entries[-1])
@@ -81,17 +91,16 @@ def opening_leaf(entries: Sequence[Entry]) -> Json:
 def tree(entries: Sequence[Entry]) -> Json:
     """`roots` (ids, in file order), `children` (ids under the id of their parent, oldest first), `labels` (their text
     by target) and `name`. A root has no parent, an unknown one, or itself. An id that occurs twice stands twice in its
-    list. What no root leads to, as entries that are each other's ancestors, is not shown."""
-    index = Index(entries)
+    list. What no root leads to, as entries that are each other's ancestors, is not shown. (TRE-14 to TRE-18)"""
+    index = index_by_id(entries)
     roots: list[Any] = []
     children: dict[Any, list[Entry]] = {}
     for entry in entries:
-        parent = index.find(members(entry).get("parentId"))
-        own = index.find(members(entry).get("id"))
-        if parent is None or parent is own:
+        own_id, parent_id = map_key(members(entry).get("id")), map_key(members(entry).get("parentId"))
+        if parent_id not in index or parent_id == own_id:
             roots.append(members(entry).get("id"))
         else:
-            children.setdefault(parent["id"], []).append(own)
+            children.setdefault(parent_id, []).append(index.get(own_id, entry))
     shown = _shown(roots, children)
     return {
         "roots": roots,
@@ -108,7 +117,7 @@ def _shown(roots: Sequence[Any], children: Mapping[Any, Sequence[Entry]]) -> dic
     while waiting:
         parent_id = map_key(waiting.pop())
         if parent_id not in shown:
-            shown[parent_id] = [child["id"] for child in sorted(children.get(parent_id, ()), key=_time_of)]
+            shown[parent_id] = [members(child).get("id") for child in sorted(children.get(parent_id, ()), key=_time_of)]
             waiting.extend(shown[parent_id])
     return shown
 
@@ -119,7 +128,7 @@ def _time_of(entry: Entry) -> float:
 
 def labels(entries: Sequence[Entry]) -> dict[Any, Entry]:
     """The label entry in force for each target that has one: the last in the file, on any branch. One without text
-    takes the label away. Targets come in the order in which they were labelled."""
+    takes the label away. Targets come in the order in which they were labelled. (TRE-19, TRE-20)"""
     in_force: dict[Any, Entry] = {}
     for entry in entries:
         own = members(entry)
@@ -134,7 +143,7 @@ def labels(entries: Sequence[Entry]) -> dict[Any, Entry]:
 
 
 def session_name(entries: Sequence[Entry]) -> str | None:
-    """The last name that the file gives, on any branch; an empty one means that there is none."""
+    """The last name that the file gives, on any branch; an empty one means that there is none. (TRE-21 to TRE-23)"""
     for entry in reversed(entries):
         if members(entry).get("type") == "session_info":
             name = members(entry).get("name")

@@ -140,11 +140,15 @@ async function append(session, branch, draft) {
     throw new Error(`Unsupported entry type: ${draft.type}`);
 }
 
-async function appended(params) {
-    const { storage } = storageOf(params);
+/** A session in memory, its branch, and the tip of that. */
+async function branchOf(params) {
+    const { storage, tip } = storageOf(params);
     const session = new StorageBackedSession({ id: "in-memory" }, storage);
-    const branch = await session.branch(BRANCH, context);
-    const tip = await branch.getTipId(context);
+    return { session, branch: await session.branch(BRANCH, context), tip };
+}
+
+async function appended(params) {
+    const { session, branch, tip } = await branchOf(params);
     if (tip !== null) await branch.findEntries({ start: tip }, context);
     const id = await append(session, branch, params.draft);
     return { entry: await session.getEntry(id, context), leafId: await branch.getTipId(context) };
@@ -212,6 +216,12 @@ const OPERATIONS = {
         return files.computeFileLists(operations);
     },
     "files/format": (p) => ({ text: files.formatFileOperations(p.readFiles, p.modifiedFiles) }),
+    ...Object.fromEntries(
+        ["summary/serialize", "summary/compact", "branch/collect", "branch/prepare", "branch/summarize"].map((name) => [
+            name,
+            async (p) => (await import("./summary.mjs")).answer(name, p, { load, pathOf, branchOf, context }),
+        ]),
+    ),
 };
 
 function initialize() {
@@ -221,7 +231,7 @@ function initialize() {
             name: "pi-harness",
             version: manifest.version,
             language: "typescript",
-            url: "https://www.npmjs.com/package/@earendil-works/pi-agent-core",
+            url: "https://github.com/earendil-works/pi",
         },
         editions: [`pi-${manifest.version.split(".").slice(0, 2).join(".")}`],
         profiles: ["harness"],
@@ -233,13 +243,13 @@ function initialize() {
 
 const KINDS = [
     [/^Invalid JSONL storage [^]*: (missing|invalid) header$/, "not_a_session"],
-    [/ uses unsupported storage version /, "not_a_session"],
+    [/^Invalid JSONL session header: | uses unsupported storage version /, "not_a_session"],
     [/^(Unsupported legacy v3 record type: |Unsupported entry type: |Cannot persist a pending assistant message$)/, "unsupported_entry"],
     [/ has a missing or forward parent at line |^Missing parent entry: |^Missing legacy v3 entry reference: /, "entry_not_found"],
     [/^Unknown branch start: |^Unknown target: /, "entry_not_found"],
     [/ firstKeptEntryId is not on its parent branch: /, "not_on_path"],
     [/^Duplicate legacy v3 entry id: |^Duplicate entry or usage id: |^Non-monotonic storage sequence: /, "malformed_input"],
-    [/^Invalid legacy v3 JSONL record: |^Invalid JSONL |^UUIDv7 timestamp must be /, "malformed_input"],
+    [/^Invalid legacy v3 JSONL record: |^Invalid JSONL |^Legacy v3 entry reference has no |^UUIDv7 timestamp must be /, "malformed_input"],
 ];
 
 /** Errors of storage wrap their cause, which tells more. */

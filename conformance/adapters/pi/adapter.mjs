@@ -127,6 +127,11 @@ function fileOperationsAfter(details) {
 
 const orNull = (value) => (value === undefined ? null : value);
 
+const SUMMARIES = [
+    "summary/serialize", "summary/compact", "branch/collect", "branch/prepare", "branch/summarize", "branch/settings",
+    "retry/is_retryable", "retry/settings",
+];
+
 const OPERATIONS = {
     "session/parse": (p) =>
         withFile(p, (manager) => ({ header: manager.getHeader(), entries: manager.getEntries(), leafId: manager.getLeafId() })),
@@ -212,6 +217,9 @@ const OPERATIONS = {
         return files.computeFileLists(operations);
     },
     "files/format": (p) => ({ text: files.formatFileOperations(p.readFiles, p.modifiedFiles) }),
+    ...Object.fromEntries(
+        SUMMARIES.map((name) => [name, async (p) => (await import("./summary.mjs")).answer(name, p, { load, managerOf, pathOf })]),
+    ),
     "control/run": async (p) => (await import("./control.mjs")).run(load, p.scenario),
 };
 

@@ -3,7 +3,7 @@
 // The session, its compactions and its recovery are Pi's own. What a scenario scripts stands around it: the provider
 // (a stream function that hands out the scripted replies), one extension per hook, tools, the clock and the timers.
 
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -52,7 +52,8 @@ function blockText(block) {
 /** One line for a message: its role, then its blocks. A wrapped summary is shown without its wrapping. */
 function lineOf(message) {
     if (message.role === "system") return "system";
-    if (message.role === "compactionSummary" || message.role === "branchSummary") return `user summary:${cut(message.summary)}`;
+    if (message.role === "toolResult" && message.isError) return "toolResult error";
+    if (message.role === "compactionSummary" || message.role === "branchSummary") return `user summary:${cut(ownWords(message.summary))}`;
     const role = message.role === "custom" ? "user" : message.role;
     const blocks = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
     const only = role === "user" && blocks.length === 1 && blocks[0].type === "text" ? blocks[0].text : "";
@@ -61,11 +62,15 @@ function lineOf(message) {
     return [role, ...blocks.map(blockText).filter((text) => text !== "")].join(" ");
 }
 
-/** A branch summary begins with a preamble of free wording that ends in a blank line. */
-function ownWords(summary) {
-    return summary.startsWith(ownWords.preamble) ? summary.slice(ownWords.preamble.length) : summary;
+const branchSummaries = new Map(); // those stored in this run, and each without its preamble
+
+/** A branch summary that Pi made begins with a preamble of free wording, which ends in the first blank line. */
+function noteBranchSummary({ summary, fromHook }) {
+    const end = fromHook ? -1 : summary.indexOf("\n\n");
+    if (end !== -1) branchSummaries.set(summary, summary.slice(end + 2));
 }
-ownWords.preamble = "The user explored a different conversation branch before returning here.\nSummary of that exploration:\n\n";
+
+const ownWords = (summary) => branchSummaries.get(summary) ?? summary;
 
 const totalOf = (usage) => (usage === undefined ? {} : { usageTokens: usage.totalTokens });
 const given = (name, value) => (value === undefined ? {} : { [name]: value });
@@ -84,6 +89,7 @@ function entryOf(entry) {
             return { ...own, summary, firstKeptEntryId, tokensBefore, fromHook, ...given("details", details), ...totalOf(usage), system };
         }
         case "branch_summary": {
+            noteBranchSummary(entry);
             const { fromId, fromHook, details, usage } = entry;
             return { ...own, fromId, summary: ownWords(entry.summary), fromHook, ...given("details", details), ...totalOf(usage) };
         }
@@ -111,6 +117,7 @@ const FAILURES = [
     [/^Already compacted$/, "already_compacted"],
     [/^Nothing to compact /, "nothing_to_compact"],
     [/^Compaction cancelled$/, "cancelled"],
+    [/^This operation was aborted$|^Aborted$/, "cancelled"],
     [/^No model (selected|available)/i, "no_model"],
     [/^Agent is already processing/, "running"],
     [/^Wait for the current response /, "running"],
@@ -199,8 +206,8 @@ function extensionEvent(event) {
             return { ...name, reason, willRetry, fromExtension, entryId: compactionEntry.id };
         }
         case "session_compact_failed": {
-            const { reason, willRetry, fromExtension, aborted, errorMessage } = event;
-            return { ...name, reason, willRetry, fromExtension, aborted, ...failure(errorMessage) };
+            const { reason, fromExtension, aborted, errorMessage } = event;
+            return { ...name, reason, fromExtension, aborted, ...failure(errorMessage) };
         }
         case "session_before_tree": {
             const { targetId, oldLeafId, commonAncestorId, entriesToSummarize, userWantsSummary, ...rest } = event.preparation;
@@ -252,7 +259,7 @@ class VirtualTime {
             if (!time.sleepIsDue) return REAL.setTimeout(use, delay, ...values);
             time.sleepIsDue = false;
             const sleeper = { cleared: false };
-            void time.whileAsleep().then(() => sleeper.cleared || use());
+            void Promise.resolve().then(() => time.whileAsleep()).then(() => sleeper.cleared || use());
             return sleeper;
         };
         globalThis.clearTimeout = (timer) => {
@@ -264,6 +271,16 @@ class VirtualTime {
     static restore() {
         Object.assign(globalThis, REAL);
     }
+}
+
+let folder; // where Pi keeps credentials and settings: empty, and gone when the process ends
+
+function agentFolder() {
+    if (folder === undefined) {
+        folder = mkdtempSync(join(tmpdir(), "pi-control-"));
+        process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+    }
+    return folder;
 }
 
 // ---- one run ------------------------------------------------------------------------------------------------------------
@@ -299,7 +316,8 @@ class Run {
     }
 
     async play() {
-        this.folder = mkdtempSync(join(tmpdir(), "pi-control-"));
+        branchSummaries.clear();
+        this.folder = agentFolder();
         let watchdog;
         const late = new Promise((_, reject) => {
             watchdog = REAL.setTimeout(() => reject(new Error(`The scenario did not end within ${WALL_LIMIT_MS} ms`)), WALL_LIMIT_MS);
@@ -314,7 +332,6 @@ class Run {
             VirtualTime.restore();
             REAL.clearTimeout(watchdog);
             this.session?.dispose();
-            rmSync(this.folder, { recursive: true, force: true });
         }
     }
 
@@ -403,7 +420,7 @@ class Run {
             name,
             label: name,
             description: name,
-            parameters: pi.Type.Object({}, { additionalProperties: true }),
+            parameters: pi.Type.Object({}),
             execute: async () => {
                 const result = this.toolResults[name].shift() ?? { error: "no result is scripted" };
                 await this.perform(result.during);
@@ -492,7 +509,7 @@ class Run {
                 if (!this.isDue(hook)) return undefined;
                 await this.perform(hook.actions, event);
                 if (hook.throw !== undefined) throw new Error(hook.throw);
-                return hook.answer === undefined ? undefined : this.resolved(hook.answer, event);
+                return hook.answer === undefined ? undefined : withUsage(this.resolved(hook.answer, event));
             });
         }
     }
@@ -550,7 +567,7 @@ class Run {
         if (of === "leaf") return this.manager.getLeafId();
         const matching = this.manager.getEntries().filter((entry) => (entry.type === "message" ? entry.message.role : entry.type) === of);
         const entry = matching.at(nth > 0 ? nth - 1 : nth);
-        if (entry === undefined) throw new Error(`The scenario names the entry ${of} ${nth}, which is not there`);
+        if (entry === undefined) throw new TypeError(`The scenario names the entry ${of} ${nth}, which is not there`);
         return entry.id;
     }
 }
@@ -561,6 +578,12 @@ function contentOf(reply) {
     if (reply.text !== undefined) content.push({ type: "text", text: reply.text });
     for (const { id, name, arguments: args } of reply.calls ?? []) content.push({ type: "toolCall", id, name, arguments: args ?? {} });
     return content;
+}
+
+/** An answer whose compaction or summary, if it tells of its usage, tells all of it. */
+function withUsage(answer) {
+    for (const made of [answer.compaction, answer.summary]) if (made?.usage !== undefined) made.usage = usageOf(made.usage);
+    return answer;
 }
 
 function stopReasonOf(reply) {
@@ -611,7 +634,7 @@ const ACTIONS = {
         this.navigation = true;
         try {
             const { editorText, cancelled, aborted, summaryEntry } = await this.session.navigateTree(target, wishes);
-            const more = { ...given("aborted", aborted), ...given("editorText", editorText), ...given("summaryId", summaryEntry?.id) };
+            const more = { ...given("aborted", aborted), ...given("editorText", editorText && cut(editorText)), ...given("summaryId", summaryEntry?.id) };
             this.log({ returned: "navigate", cancelled, ...more, leafId: this.manager.getLeafId() });
         } finally {
             this.navigation = false;
