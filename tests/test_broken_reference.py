@@ -12,7 +12,7 @@ import pytest
 import compaction_reference
 from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.paths import fixtures_dir, spec_dir
+from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.run import FAILED, run
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vectors import Vector, load_vectors, select
@@ -57,7 +57,7 @@ BREAKS = [
 
 @pytest.fixture(scope="module")
 def vectors() -> tuple[Vector, ...]:
-    return select(load_vectors([fixtures_dir() / "vectors"], load_spec(spec_dir())), profile="coding-agent")
+    return select(load_vectors(vector_dirs(), load_spec(spec_dir())), profile="coding-agent")
 
 
 def broken_copy(change: Break, folder: Path) -> list[str]:

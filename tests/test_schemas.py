@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from compaction_conformance import schemas
-from compaction_conformance.paths import adapters_dir, fixtures_dir, spec_dir
+from compaction_conformance.paths import adapters_dir, fixtures_dir, spec_dir, vector_files
 
 COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 USAGE = {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3, "cost": COST}
@@ -54,6 +54,21 @@ VECTOR = {
     "evidence": {"grade": "observed", "source": "pi 0.87.0"},
 }
 ROW = {"id": "OVP-01", "provider": "any", "regex": "x", "example": "x", "nearMiss": "y", "editions": ["pi-0.87"]}
+RECOMMENDED: dict[str, Any] = {
+    "note": "n",
+    "meanings": {"over": "more than fits"},
+    "words": [{"id": "OVW-01", "word": "over", "regex": " exceeds ", "example": "it exceeds"}],
+    "numbers": [{"id": "OVN-01", "gives": ["limit"], "regex": " limit ([0-9]+) ", "example": "limit 5"}],
+    "decisions": [
+        {
+            "id": "OVD-01",
+            "overflow": True,
+            "means": "m",
+            "when": {"sentence": ["over"], "sentenceLacks": ["time"], "facts": ["no text"], "status": [400]},
+            "example": {"errorMessage": "it exceeds"},
+        }
+    ],
+}
 HANDSHAKE = {
     "protocolVersion": 1,
     "implementation": {"name": "my-port", "version": "0.3.0"},
@@ -118,8 +133,8 @@ EDIT = entry("context_edit", targetId="e0", replacement=None)
 HARNESS_HEADER = {"v": 4, "kind": "header", "id": "s1", "storageVersion": 1, "createdAt": 0, "cwd": "/p"}
 HARNESS_MESSAGE = {"type": "message", "id": "e1", "parentId": None, "seq": 1, "timestamp": 0, "message": USER}
 HARNESS_COMPACTION = {
-    **{"type": "compaction", "id": "e2", "parentId": "e1", "seq": 2, "timestamp": 0},
-    **{"summary": "s", "retainedTail": [USER], "tokensBefore": 1, "fromHook": False},
+    "type": "compaction", "id": "e2", "parentId": "e1", "seq": 2, "timestamp": 0,
+    "summary": "s", "retainedTail": [USER], "tokensBefore": 1, "fromHook": False,
 }
 TIP = {"kind": "value", "op": "set", "namespace": "pi.branch.tip", "key": "main", "value": "e1", "seq": 1}
 
@@ -385,6 +400,15 @@ EXAMPLES: dict[str, tuple[list[Any], list[tuple[Any, str]]]] = {
             (case_file(answers={"pi-0.87": {"stopReason": "stop", "overflow": True}}), "/cases/0/answers/pi-0.87"),
         ],
     ),
+    "recommended-overflow": (
+        [RECOMMENDED],
+        [
+            ({**RECOMMENDED, "words": [{**RECOMMENDED["words"][0], "word": "Two"}]}, "/words/0/word"),
+            ({**RECOMMENDED, "numbers": [{**RECOMMENDED["numbers"][0], "gives": ["price"]}]}, "/numbers/0/gives/0"),
+            ({**RECOMMENDED, "decisions": [without(RECOMMENDED["decisions"][0], "example")]}, "/decisions/0"),
+            (without(RECOMMENDED, "note"), ""),
+        ],
+    ),
     "overflow-patterns": (
         [{"edition": "pi-0.87", "note": "n", "patterns": [ROW], "exclusions": [ROW], "providerRules": [ROW]}],
         [
@@ -536,6 +560,13 @@ OPERATIONS: dict[str, tuple[Pair, Pair]] = {
     "overflow/is_recoverable_length": (
         ({"message": {}, "desiredMaxOutput": 1}, ({"message": {}}, "")),
         ({"recoverable": False}, ({"recoverable": "no"}, "/recoverable")),
+    ),
+    "overflow/classify_text": (
+        (
+            {"errorMessage": "too long", "status": 400, "api": "ollama", "provider": "p", "maxOutputTokens": 8},
+            ({"status": 400}, ""),
+        ),
+        ({"overflow": True, "because": "OVD-06"}, ({"overflow": True}, "")),
     ),
     "overflow/classify": (
         (
@@ -792,7 +823,7 @@ def test_the_overflow_pattern_table_is_sound() -> None:
     assert schemas.first_error("overflow-patterns", table) is None
 
 
-@pytest.mark.parametrize("path", sorted((fixtures_dir() / "vectors").rglob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", vector_files(), ids=lambda path: path.stem)
 def test_expected_results_have_the_shape_of_their_operation(path: Path) -> None:
     for vector in json.loads(path.read_text(encoding="utf-8"))["vectors"]:
         for answer in (vector["expect"], *vector["expect"].get("readings", [])):

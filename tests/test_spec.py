@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.paths import fixtures_dir, spec_dir
+from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector, load_vectors
 
@@ -22,7 +22,7 @@ def spec() -> Spec:
 
 @pytest.fixture(scope="module")
 def vectors(spec: Spec) -> tuple[Vector, ...]:
-    return load_vectors([fixtures_dir() / "vectors"], spec)
+    return load_vectors(vector_dirs(), spec)
 
 
 def test_every_rule_has_vectors_that_are_about_it(spec: Spec, vectors: tuple[Vector, ...]) -> None:

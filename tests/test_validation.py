@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction_conformance.findings import MAX_LINE_BYTES, MAX_SHOWN, PROBLEMS
-from compaction_conformance.paths import fixtures_dir
+from compaction_conformance.paths import vector_files
 from compaction_conformance.validation import Report, Strictness, validate_file
 
 TIME = "2025-01-01T00:00:00.000Z"
@@ -155,7 +155,7 @@ def test_a_sound_vector_file_is_sound(tmp_path: Path) -> None:
     assert (report.ok, report.findings, report.lines, report.kind) == (True, (), 3, "vector file")
 
 
-@pytest.mark.parametrize("path", sorted((fixtures_dir() / "vectors").rglob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", vector_files(), ids=lambda path: path.stem)
 def test_the_vector_files_of_the_project_are_sound(path: Path) -> None:
     report = validate_file(path)
     assert report.findings == (), report.text()

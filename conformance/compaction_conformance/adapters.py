@@ -1,7 +1,7 @@
 """The adapters that come with the suite: where they are, and the command that starts one.
 
-`node-example` needs Node alone. `pi` and `pi-harness` need the published Pi packages, which are installed once into a cache folder of
-the user, at the exact versions of the lock file; a later run starts at once and needs no network.
+`node-example` needs Node alone. `pi` and `pi-harness` need the published Pi packages, which are installed once into a
+cache folder of the user, at the exact versions of the lock file; a later run starts at once and needs no network.
 """
 
 from __future__ import annotations

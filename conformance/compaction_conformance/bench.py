@@ -22,7 +22,7 @@ from compaction_conformance import adapters
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.generate import session_entries, write_session
-from compaction_conformance.paths import adapters_dir, fixtures_dir, spec_dir
+from compaction_conformance.paths import adapters_dir, spec_dir, vector_dirs
 from compaction_conformance.run import run
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vectors import Vector, load_vectors
@@ -53,7 +53,7 @@ def main() -> int:
 
 def _harness() -> None:
     """What the harness adds to a vector: a full run against a process beside a bare loop over the same pipe."""
-    vectors, loading = _timed(lambda: load_vectors([fixtures_dir() / "vectors"], load_spec(spec_dir())))
+    vectors, loading = _timed(lambda: load_vectors(vector_dirs(), load_spec(spec_dir())))
     settled = [vector for vector in vectors if vector.time_limit is None]
     many = (settled * (_REQUESTS // len(settled) + 1))[:_REQUESTS]
     bare = min(_bare_loop(many) for _ in range(3))

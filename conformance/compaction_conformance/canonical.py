@@ -13,18 +13,29 @@ from compaction_conformance.expectation import Error, Result
 DIGEST_LENGTH = 8
 
 _plain = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode
-# What Python writes otherwise than JavaScript: floats that are whole or have an exponent, integers that no double
-# holds, and names that sort otherwise by code point than by UTF-16 unit. A match inside a text does no harm.
-_UNUSUAL = re.compile(
-    r'(?:^|[:,\[])-?[0-9]+(?:\.0(?:[,}\]]|$)|(?:\.[0-9]+)?e)|(?:^|[:,\[])-?[0-9]{16}|\\u[d-f][0-9a-f]{3}[^",:]*":'
-)
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_WHOLE = (b".0,", b".0}", b".0]")
+_LONG = tuple(before + b"0" * 16 for before in (b":", b",", b"[", b"-")) + (b"0e-0", b"0e+0")
+_BEYOND_ASCII = (b"\\ud", b"\\ue", b"\\uf")
+_ODD_NAME = re.compile(rb'\\u[d-f][0-9a-f]{3}[^",:]*":')
 _HIGH_EXPONENT, _LOW_EXPONENT = 21, -7
 
 
 def canonical(value: Any) -> str:
     """Names sorted by UTF-16 units, no spaces, ASCII alone, numbers as JavaScript writes them."""
     text = _plain(value)
-    return _careful(value) if _UNUSUAL.search(text) else text
+    return _careful(value) if _may_differ(text.encode("ascii")) else text
+
+
+def _may_differ(text: bytes) -> bool:
+    """Whether Python may have written something otherwise than JavaScript: floats that are whole or have an exponent,
+    integers that no double holds, names whose order by code point is not that by unit."""
+    if text.endswith(b".0") or any(part in text for part in _WHOLE):
+        return True
+    shape = text.translate(_DIGITS)
+    if any(part in shape for part in _LONG) or shape.startswith(b"0" * 16):
+        return True
+    return any(part in text for part in _BEYOND_ASCII) and _ODD_NAME.search(text) is not None
 
 
 def digest(reply: Result | Error) -> str:
@@ -34,11 +45,12 @@ def digest(reply: Result | Error) -> str:
 
 
 def _careful(value: Any) -> str:
+    """The same part by part; most parts are not unusual themselves."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
-        return "{" + ",".join(f"{_plain(name)}:{_careful(value[name])}" for name in names) + "}"
+        return "{" + ",".join([f"{_plain(name)}:{canonical(value[name])}" for name in names]) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_careful, value)) + "]"
+        return "[" + ",".join(map(canonical, value)) + "]"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _number(value)
     return _plain(value)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from compaction_conformance.paths import fixtures_dir
 from compaction_conformance.vectors import read_json
 
 _ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
-_MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
+_MADE_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
+_MADE_ID_WITHIN = re.compile(rf'(?<="){_MADE_ID.pattern}(?=")')
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,11 @@ def numbered_ids(parsed: Any, content: bytes) -> Any:
     An id was made when it does not stand in the file: so it is with every entry of a file of version 1."""
     if not isinstance(parsed, dict) or not isinstance(parsed.get("entries"), list):
         return parsed
-    written = content.decode("utf-8", "replace")
+    written = _written_ids(content)
     names: dict[str, str] = {}
 
     def renamed(value: Any) -> Any:
-        if not isinstance(value, str) or not _MADE_ID.fullmatch(value) or value in written:
+        if not isinstance(value, str) or value in written or not _MADE_ID.fullmatch(value):
             return value
         return names.setdefault(value, f"#{len(names)}")
 
@@ -163,6 +164,11 @@ def numbered_ids(parsed: Any, content: bytes) -> Any:
         for entry in parsed["entries"]
     ]
     return {key: entries if key == "entries" else renamed(item) for key, item in parsed.items()}
+
+
+@cache
+def _written_ids(content: bytes) -> frozenset[str]:
+    return frozenset(match[0] for match in _MADE_ID_WITHIN.finditer(content.decode("utf-8", "replace")))
 
 
 # ---- paths and leaves ------------------------------------------------------------------------------------------------

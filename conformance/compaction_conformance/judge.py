@@ -69,7 +69,7 @@ class _Comparison:
             return self._object(want, got, pointer)
         if isinstance(want, list):
             return self._array(want, got, pointer)
-        return None if want == got else Difference(pointer, want, got)
+        return None if want == got or _same_number(want, got) else Difference(pointer, want, got)
 
     def _object(self, want: dict[str, Any], got: dict[str, Any], pointer: str) -> Difference | None:
         for key, value in want.items():
@@ -168,6 +168,16 @@ _MADE: dict[str, Callable[[_Comparison, str, Any], str]] = {
     "time": _Comparison._check_time,
     "ms": _Comparison._check_ms,
 }
+
+
+def _same_number(want: Any, got: Any) -> bool:
+    """Numbers are JavaScript's: integers beyond 2^53 are equal when their nearest doubles are."""
+    if kind_of(want) != "number":
+        return False
+    try:
+        return float(want) == float(got)
+    except OverflowError:
+        return False
 
 
 def strings_of_params(params: Any) -> set[str]:

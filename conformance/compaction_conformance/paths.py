@@ -18,6 +18,16 @@ def fixtures_dir() -> Path:
     return _folder("fixtures", _REPOSITORY / "fixtures")
 
 
+def vector_dirs() -> list[Path]:
+    """The folders of vector files: plain ones, and those whose input is a scenario."""
+    return [fixtures_dir() / "vectors", fixtures_dir() / "scenarios"]
+
+
+def vector_files() -> list[Path]:
+    """Every vector file of the project."""
+    return [file for folder in vector_dirs() for file in sorted(folder.rglob("*.json"))]
+
+
 def adapters_dir() -> Path:
     """The folder of ready adapters to real implementations."""
     return _folder("adapters", _REPOSITORY / "conformance" / "adapters")

@@ -73,11 +73,11 @@ def strict(request: pytest.FixtureRequest) -> bool:
 def _vectors(config: pytest.Config) -> tuple[Any, ...]:
     if _VECTORS not in config.stash:
         from compaction_conformance.errors import ConformanceError
-        from compaction_conformance.paths import fixtures_dir, spec_dir
+        from compaction_conformance.paths import spec_dir, vector_dirs
         from compaction_conformance.spec import load_spec
         from compaction_conformance.vectors import load_vectors, select
 
-        folders = [fixtures_dir() / "vectors", *map(Path, config.getoption("--vectors"))]
+        folders = [*vector_dirs(), *map(Path, config.getoption("--vectors"))]
         try:
             everything = load_vectors(folders, load_spec(spec_dir()))
         except ConformanceError as error:

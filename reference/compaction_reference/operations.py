@@ -17,6 +17,7 @@ from . import (
     overflow,
     preparation,
     projection,
+    recommended_overflow,
     retry,
     scenario,
     scripted,
@@ -155,6 +156,7 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "overflow/is_recoverable_length": lambda p: {
         "recoverable": overflow.is_recoverable_length(p["message"], p["desiredMaxOutput"])
     },
+    "overflow/classify_text": recommended_overflow.classify_text,
     "cut/find": _cut_find,
     "cut/turn_start": lambda p: {
         "turnStartIndex": cut_point.turn_start(p["entries"], p["entryIndex"], p["startIndex"])

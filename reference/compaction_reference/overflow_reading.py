@@ -17,7 +17,7 @@ _TAG = re.compile(r"<[/!]?[a-z][^<>]*>")
 _ENTITY = re.compile(r"&(?:amp;)*(?:(amp|lt|gt|quot|apos|nbsp)|#([0-9]+)|#x([0-9a-f]+));")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " "}
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^ \"'<>]*")
-_APOSTROPHE = re.compile(r"([a-z])['’]([a-z])")
+_APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=(?:s|t|re|ve|ll|d|m)(?![a-z0-9]))")
 _TOKEN = re.compile(
     r"(?P<number>[0-9]+(?:[,._][0-9]+)+)"
     r"|(?P<word>[a-z0-9\xdf-\u024f]+)"
@@ -47,10 +47,9 @@ def sentences(text: str) -> list[str]:
 
 def _unwrapped(text: str) -> str:
     """The text without escapes, tags, entities and web addresses."""
-    text = " ".join(_ESCAPE.sub(_unescaped, text.lower()).split())
-    text = _TAG.sub(" ", text)
-    text = _ADDRESS.sub(" ", _ENTITY.sub(_character, text))
-    return _APOSTROPHE.sub(r"\1\2", _half_width(text))
+    text = _ESCAPE.sub(_unescaped, text.lower())
+    text = _ENTITY.sub(_character, _TAG.sub(" ", " ".join(text.split())))
+    return _APOSTROPHE.sub("", _ADDRESS.sub(" ", _half_width(text).lower()))
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -87,10 +87,11 @@ class Storage:
             members(members(write.get("usage")).get("cost"))  # it is added up, so it has to be there
             self._usage_ids.add(key_of(write, "id"))
         elif write["kind"] == "value" and write.get("namespace") == TIP_NAMESPACE:
+            branch = str(write.get("key"))
             if write["op"] == "set":
-                self.tips[write["key"]] = write.get("value")
+                self.tips[branch] = write.get("value")
             else:
-                self.tips.pop(write["key"], None)
+                self.tips.pop(branch, None)
         self.next_seq = number_of(write, "seq") + 1
 
 

@@ -1,0 +1,179 @@
+"""What verbs share: groups of arguments, and the steps from arguments to a spec, vectors and implementations."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TypeAlias
+
+from compaction_conformance import adapters
+from compaction_conformance.connect import REFERENCE, Settings, connect
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.implementation import Implementation
+from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.vectors import Vector, load_vectors, select
+
+Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Group: TypeAlias = Callable[[argparse.ArgumentParser], None]
+
+_FAILURES_SHOWN = 10
+
+
+def add_verb(
+    verbs: Verbs, name: str, main: Callable[[argparse.Namespace], int], about: str, *groups: Group
+) -> argparse.ArgumentParser:
+    """A verb with its groups of arguments, to which the caller adds its own."""
+    parser = verbs.add_parser(name, help=about, description=about)
+    for group in groups:
+        group(parser)
+    parser.set_defaults(verb=main)
+    return parser
+
+
+# Groups of arguments
+
+
+def implementation_group(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join([REFERENCE, *adapters.names()])
+    parser.add_argument(
+        "--implementation",
+        default=REFERENCE,
+        metavar="NAME|COMMAND",
+        help=f"what is under test: {names}, python:MODULE, or a command that starts an adapter (default {REFERENCE})",
+    )
+    talk_group(parser)
+
+
+def talk_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--timeout", type=seconds, default=10.0, metavar="SECONDS", help="for one request (10)")
+    parser.add_argument("--restarts", type=count, default=100, metavar="N", help="how often an adapter may die (100)")
+    parser.add_argument("--profile", default="coding-agent", help="family of rules: coding-agent (default) or harness")
+    edition_group(parser)
+
+
+def edition_group(parser: argparse.ArgumentParser) -> None:
+    if not any(action.dest == "edition" for action in parser._actions):
+        parser.add_argument("--edition", default="pi-0.87", help="version of the rules (pi-0.87)")
+
+
+def selection_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--vectors", type=Path, action="append", default=[], metavar="DIR", help="more (repeatable)")
+    parser.add_argument("--only", metavar="PATTERN", help="id, requirement, operation or chapter; * and ? are wild")
+    edition_group(parser)
+
+
+def failures_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--failures",
+        type=lambda text: None if text == "all" else count(text),
+        default=_FAILURES_SHOWN,
+        metavar="N|all",
+        help=f"how many failures to show in full ({_FAILURES_SHOWN})",
+    )
+    repro_group(parser)
+
+
+def repro_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repro", type=Path, default=Path("repro"), metavar="DIR", help="for reproductions (repro)")
+
+
+def processes_group(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", type=count, default=1, metavar="N", help="number of adapter processes (1)")
+
+
+# From arguments to what a verb works on
+
+
+def load_suite(options: argparse.Namespace) -> tuple[Spec, tuple[Vector, ...]]:
+    """The spec, and the vectors that the arguments choose. Raises `InvalidInput` when there are none."""
+    spec = load_spec(spec_dir())
+    if options.edition not in spec.editions:
+        raise InvalidInput(f"unknown edition {options.edition!r}", remedy=f"known: {', '.join(spec.editions)}")
+    profile = getattr(options, "profile", None)
+    known = sorted(set(spec.profiles.values()))
+    if profile is not None and profile not in known:
+        raise InvalidInput(f"unknown profile {profile!r}", remedy=f"known: {', '.join(known)}")
+    everything = load_vectors([*vector_dirs(), *options.vectors], spec)
+    chosen = select(everything, only=options.only, edition=options.edition, profile=profile)
+    if not chosen:
+        raise InvalidInput(
+            f"no vector fits --only {options.only!r}",
+            remedy="give an id, a requirement, an operation or a chapter; * and ? stand for any letters",
+        )
+    return spec, chosen
+
+
+def settings(options: argparse.Namespace, *, own_process: bool = False) -> Settings:
+    return Settings(options.edition, options.profile, options.timeout, options.restarts, own_process)
+
+
+def connected(stack: ExitStack, name: str, options: argparse.Namespace, *, own_process: bool = False) -> Implementation:
+    """A running implementation that ends with the stack."""
+    side = stack.enter_context(closing(connect(name, settings(options, own_process=own_process))))
+    for operation in side.description.unknown_operations:
+        say(f"note: it declares the operation {operation!r}, which this suite does not know")
+    return side
+
+
+def connected_many(stack: ExitStack, options: argparse.Namespace) -> list[Implementation]:
+    """As many processes as `-n` asks for; an object in this process is one, whatever is asked for."""
+    if options.n < 1:
+        raise InvalidInput(f"-n {options.n} is no number of processes", remedy="give 1 or more")
+    number = 1 if options.implementation.startswith("python:") else options.n
+    first = connected(stack, options.implementation, options, own_process=number > 1)
+    others = (connect(options.implementation, settings(options, own_process=True)) for _ in range(number - 1))
+    return [first, *(stack.enter_context(closing(side)) for side in others)]
+
+
+class Progress:
+    """How far a run is, on stderr: in place on a terminal, otherwise a line every ten seconds."""
+
+    def __init__(self, count: int = 0) -> None:
+        self._count, self._done = count, 0
+        self._terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + self._interval
+
+    @property
+    def _interval(self) -> float:
+        return 0.2 if self._terminal else 10.0
+
+    def step(self, _: object = None) -> None:
+        self.of(self._done + 1, self._count)
+
+    def of(self, done: int, count: int) -> None:
+        self._done = done
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._interval
+            start, end = ("\r", "") if self._terminal else ("", "\n")
+            print(f"{start}{done} of {count}", end=end, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._terminal:
+            print("\r\033[K", end="", file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Talk goes to stderr."""
+    print(text, file=sys.stderr)
+
+
+def seconds(text: str) -> float:
+    """An argument's type: a time in seconds."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return number
+
+
+def count(text: str) -> int:
+    """An argument's type: how many."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number

@@ -1,0 +1,86 @@
+"""`list` and `explain`: what there is, and what one rule or vector says."""
+
+from __future__ import annotations
+
+import argparse
+
+from compaction_conformance import adapters, schemas, terminal
+from compaction_conformance.connect import REFERENCE
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_json
+from compaction_conformance.spec import Requirement
+from compaction_conformance.vectors import Vector
+from compaction_conformance.verbs import common
+
+
+def add(verbs: common.Verbs) -> None:
+    parser = common.add_verb(verbs, "list", main, "list the vectors, or what else there is", common.selection_group)
+    for what in ("chapters", "requirements", "operations", "implementations"):
+        parser.add_argument(f"--{what}", dest="what", action="store_const", const=what)
+    parser.set_defaults(what="vectors")
+    parser = common.add_verb(verbs, "explain", explain, "show a requirement or a vector", common.selection_group)
+    parser.add_argument("id", metavar="ID")
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.what == "operations":
+        print("\n".join(schemas.operations()))
+        return 0
+    if options.what == "implementations":
+        print("\n".join([REFERENCE, *adapters.names()]))
+        return 0
+    spec, vectors = common.load_suite(options)
+    if options.what == "vectors":
+        for vector in vectors:
+            print(f"{vector.id}  {vector.requirement.id}  {vector.level:<6}  {vector.operation}  {vector.description}")
+    elif options.what == "requirements":
+        for rule in spec.requirements.values():
+            count = sum(rule in vector.requirements for vector in vectors)
+            print(f"{rule.id}  {rule.level:<6}  {count:>3} vectors  {rule.title}")
+    else:
+        for chapter in spec.chapters:
+            count = sum(vector.requirement.chapter == chapter.slug for vector in vectors)
+            print(f"{chapter.slug:<24} {len(chapter.requirements):>3} requirements {count:>4} vectors  {chapter.title}")
+    return 0
+
+
+def explain(options: argparse.Namespace) -> int:
+    spec, vectors = common.load_suite(options)
+    if rule := spec.requirements.get(options.id):
+        _explain_rule(rule, vectors)
+        return 0
+    for vector in vectors:
+        if vector.id == options.id:
+            _explain_vector(vector)
+            return 0
+    raise InvalidInput(
+        f"{options.id} is neither a requirement nor a vector",
+        remedy="`compaction-conformance list --requirements` and `list` show the known ids",
+    )
+
+
+def _explain_rule(rule: Requirement, vectors: tuple[Vector, ...]) -> None:
+    print(f"{rule.id} · {rule.title}")
+    print(f"{rule.level} · {', '.join(rule.editions)} · {rule.evidence}\n\n{rule.sentence}")
+    for label, text in (("Why", rule.why), ("Source", rule.source)):
+        if text:
+            print(f"\n{label}: {text}")
+    for name, text in rule.readings.items():
+        print(f"\nReading {name}: {text}")
+    judged = [vector for vector in vectors if rule in vector.requirements]
+    print(f"\n{len(judged)} vectors (chapter {rule.chapter}):")
+    for vector in judged:
+        print(f"  {vector.id}  {vector.description}")
+
+
+def _explain_vector(vector: Vector) -> None:
+    print(f"{vector.id}: {vector.description}")
+    print(f"{vector.level} · evidence {' · '.join(filter(None, vector.evidence))}")
+    for rule in vector.requirements:
+        print(f"{rule.id} · {rule.title}\n  {rule.sentence}")
+    if vector.twin:
+        print(f"twin: {vector.twin}")
+    raw = next(raw for raw in read_json(vector.file)["vectors"] if raw["id"] == vector.id)
+    print(f"file: {vector.file}\ninput: {terminal.describe_input(vector.params)}")
+    print(f"request: {vector.operation} {terminal.printable(vector.params_text)}")
+    print(f"expects: {terminal.shown(raw['expect'])}")

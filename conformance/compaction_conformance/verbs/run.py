@@ -1,0 +1,96 @@
+"""`run`: every vector, the failures, the table of chapters, the reports. `smoke`: one vector an operation."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+
+from compaction_conformance import terminal
+from compaction_conformance.report import report_lines, write_json_lines, write_junit
+from compaction_conformance.repro import write_repro
+from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
+from compaction_conformance.vectors import Vector
+from compaction_conformance.verbs import common
+
+
+def add(verbs: common.Verbs) -> None:
+    groups = (common.implementation_group, common.selection_group, common.failures_group)
+    about = "run the vectors against an implementation"
+    parser = common.add_verb(verbs, "run", main, about, *groups, common.processes_group)
+    parser.add_argument("--strict", action="store_true", help="advice (SHOULD) counts too")
+    parser.add_argument("--declared-only", action="store_true", help="do not hold undeclared operations against it")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome as JSON Lines")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report")
+    common.add_verb(verbs, "smoke", smoke, "one vector an operation: does the adapter speak?", *groups)
+
+
+def main(options: argparse.Namespace) -> int:
+    spec, vectors = common.load_suite(options)
+    progress = common.Progress(len(vectors))
+    with ExitStack() as stack:
+        sides = common.connected_many(stack, options)
+        report = run(sides[0], vectors, progress.step) if len(sides) == 1 else run_shared(sides, vectors, progress.step)
+    progress.end()
+    exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
+    blocks = _failure_blocks(report, options)
+    _print_failures(report, blocks, options)
+    print(terminal.chapter_table(report, spec))
+    for part in (terminal.readings_taken(report), terminal.advice(report), terminal.conclusion(report, exit_code)):
+        if part:
+            print(f"\n{part}")
+    if options.json:
+        lines = report_lines(report, edition=options.edition, profile=options.profile, exit_code=exit_code)
+        write_json_lines(options.json, lines)
+    if options.junit:
+        write_junit(options.junit, report, blocks)
+    return exit_code
+
+
+def smoke(options: argparse.Namespace) -> int:
+    """One small vector for every declared operation: does the adapter speak at all?"""
+    _, vectors = common.load_suite(options)
+    with ExitStack() as stack:
+        side = common.connected(stack, options.implementation, options)
+        smallest: dict[str, Vector] = {}
+        for vector in sorted(vectors, key=lambda vector: len(vector.params_text)):
+            if vector.level == "MUST" and vector.operation in side.description.operations:
+                smallest.setdefault(vector.operation, vector)
+        report = run(side, tuple(smallest.values()))
+        print(f"{terminal.printable(side.description.label)}: {len(side.description.operations)} operations declared")
+    for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
+        print(f"{'ok  ' if outcome.verdict.met else 'FAIL'} {outcome.vector.operation}")
+    _print_failures(report, _failure_blocks(report, options), options)
+    return report.exit_code()
+
+
+def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str, str]:
+    """The block of every failure by vector id; each leaves its reproduction behind."""
+    blocks = {}
+    for outcome in report.outcomes:
+        if outcome.status == FAILED:
+            repro = write_repro(options.repro, outcome.vector, options.edition, options.profile)
+            label = report.implementation.label
+            blocks[outcome.vector.id] = terminal.failure_block(outcome, label, options.implementation, repro)
+    return blocks
+
+
+def _print_failures(report: RunReport, blocks: dict[str, str], options: argparse.Namespace) -> None:
+    """Advice is summed up in a line a rule elsewhere; it is shown in full where it counts."""
+    counts = getattr(options, "strict", False)
+    failed = [o for o in report.outcomes if o.vector.id in blocks and (counts or o.vector.level != "SHOULD")]
+    failed = _smallest_first(failed)
+    shown = failed if options.failures is None else failed[: options.failures]
+    for outcome in shown:
+        print(blocks[outcome.vector.id] + "\n")
+    if rest := failed[len(shown) :]:
+        rules = sorted({outcome.vector.requirement.id for outcome in rest})
+        print(f"… {len(rest)} more failures ({' '.join(rules)}); --failures all shows them\n")
+
+
+def _smallest_first(failed: list[Outcome]) -> list[Outcome]:
+    """The smallest input of every rule first: one clear failure at a time. Then the others."""
+    smallest: dict[str, str] = {}
+    for outcome in sorted(failed, key=lambda outcome: len(outcome.vector.params_text)):
+        smallest.setdefault(outcome.vector.requirement.id, outcome.vector.id)
+    return sorted(failed, key=lambda outcome: smallest[outcome.vector.requirement.id] != outcome.vector.id)
