@@ -25,6 +25,7 @@ def oracle(session: nox.Session) -> None:
     """The whole suite against the published Pi, and every vector file held against its answers (needs npm)."""
     session.install("-e", ".")
     session.run("compaction-conformance", "run", "--implementation", "pi", "-n", "2", *session.posargs)
+    session.run("compaction-conformance", "run", "--profile", "harness", "--implementation", "pi-harness")
 
 
 @nox.session
@@ -33,7 +34,8 @@ def lint(session: nox.Session) -> None:
     session.install("-e", ".[lint]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    files = sorted(str(path) for path in Path("fixtures/vectors").rglob("*.json"))
+    folders = (Path("fixtures/vectors"), Path("fixtures/scenarios"))
+    files = sorted(str(path) for folder in folders for path in folder.rglob("*.json"))
     session.run("compaction-conformance", "validate", "--quiet", *files)
 
 

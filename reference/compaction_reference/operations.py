@@ -19,7 +19,6 @@ from . import (
     projection,
     recommended_overflow,
     retry,
-    scenario,
     scripted,
     serialization,
     session,
@@ -29,6 +28,7 @@ from . import (
     tokens,
     tree,
 )
+from .control import scenario
 from .ecma import members, or_null, pick
 from .types import LAST, Entry, Json
 

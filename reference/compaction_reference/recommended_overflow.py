@@ -173,7 +173,7 @@ def _facts(numbers: dict[str, int], limit: float, max_output: float) -> set[str]
         return set()
     facts = set()
     wanted = max(total or 0, (entered or 0) + (output or 0))
-    if entered is not None and entered * _SMALL_INPUT <= limit < wanted:
+    if entered is not None and entered * _SMALL_INPUT <= limit <= wanted:
         facts.add("small input")
     if entered is None and total is None and (output or max_output) >= limit:
         facts.add("small input")

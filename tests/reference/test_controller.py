@@ -15,8 +15,9 @@ from compaction_conformance.expectation import Expectation, Result
 from compaction_conformance.paths import fixtures_dir, spec_dir
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vectors import Vector, load_vectors
-from compaction_reference import operations, scenario
-from compaction_reference.controller import Controller
+from compaction_reference import operations
+from compaction_reference.control import scenario
+from compaction_reference.control.controller import Controller
 from compaction_reference.errors import Refusal
 
 FOLDER = fixtures_dir() / "scenarios"

@@ -230,7 +230,7 @@ function initialize() {
             name: "pi",
             version: manifest.version,
             language: "typescript",
-            url: "https://www.npmjs.com/package/@earendil-works/pi-coding-agent",
+            url: "https://github.com/earendil-works/pi",
         },
         editions: [`pi-${manifest.version.split(".").slice(0, 2).join(".")}`],
         profiles: ["coding-agent"],

@@ -11,17 +11,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from . import tokens
+from .. import tokens
+from ..dates import iso_text, milliseconds
+from ..ecma import pick
+from ..errors import Refusal, malformed
+from ..messages import to_llm
+from ..session import Makers, Session
+from ..types import LAST, Json, Message
 from .controller import Controller
-from .dates import iso_text, milliseconds
-from .ecma import pick
-from .errors import Refusal, malformed
-from .messages import to_llm
 from .replies import declaration_of, message_of, model_of, thinking_level_of, with_usage
-from .session import Makers, Session
 from .surroundings import ExtensionError, Failure, Handler, Signal
 from .trace import announcement_of, cut, entry_of, event_of, line_of
-from .types import LAST, Json, Message
 
 MAX_REQUESTS = 50
 MAX_TRACE = 5000

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import settings
-from .dates import milliseconds
-from .ecma import map_key, members
-from .overflow import is_overflow, is_recoverable_length
-from .preparation import prepare
-from .projection import Projection, newest_compaction
+from .. import settings
+from ..dates import milliseconds
+from ..ecma import map_key, members
+from ..overflow import is_overflow, is_recoverable_length
+from ..preparation import prepare
+from ..projection import Projection, newest_compaction
+from ..summary import Options
+from ..tokens import from_usage, of_context, of_message, of_projection
+from ..types import LAST, Entry, Json, Message
 from .summarizing import Asking, summarize
-from .summary import Options
 from .surroundings import Failure, Signal, ask, tell
-from .tokens import from_usage, of_context, of_message, of_projection
-from .types import LAST, Entry, Json, Message
 
 if TYPE_CHECKING:
     from .controller import Controller

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ecma import pick
+from ..ecma import pick
+from ..types import Json, Message
 from .surroundings import Model
-from .types import Json, Message
 
 
 def model_of(raw: Any) -> Model:

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import boundary, compacting, navigation, retry, turns
-from .ecma import members
-from .overflow import is_overflow
-from .session import Session
+from .. import retry
+from ..ecma import members
+from ..overflow import is_overflow
+from ..session import Session
+from ..system import current_system_message
+from ..types import Json, Message
+from . import boundary, compacting, navigation, turns
 from .surroundings import Failure, Model, Signal, Surroundings, tell
-from .system import current_system_message
-from .types import Json, Message
 
 
 class Controller:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ecma import pick, utf16_length, utf16_slice
-from .messages import BRANCH_PREFIX, BRANCH_SUFFIX, COMPACTION_PREFIX, COMPACTION_SUFFIX
-from .prompts import BRANCH_PREAMBLE
-from .tokens import from_usage
-from .types import Json
+from ..ecma import pick, utf16_length, utf16_slice
+from ..messages import BRANCH_PREFIX, BRANCH_SUFFIX, COMPACTION_PREFIX, COMPACTION_SUFFIX
+from ..prompts import BRANCH_PREAMBLE
+from ..tokens import from_usage
+from ..types import Json
 
 _LONGEST = 40
 _SHOWN = 24

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..messages import to_llm
+from ..system import current_system_message
+from ..types import Json, Message
 from . import boundary, compacting
-from .messages import to_llm
 from .surroundings import Failure, Signal, tell
-from .system import current_system_message
-from .types import Json, Message
 
 if TYPE_CHECKING:
     from .controller import Controller

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import branch_summary
-from .ecma import map_key, members
-from .errors import malformed
+from .. import branch_summary
+from ..ecma import map_key, members
+from ..errors import malformed
+from ..system import content_text, current_system_message
+from ..tree import index_by_id
+from ..types import Entry, Json
 from .summarizing import Asking, summarize_branch
 from .surroundings import Failure, Signal, ask, tell
-from .system import content_text, current_system_message
-from .tree import index_by_id
-from .types import Entry, Json
 
 if TYPE_CHECKING:
     from .controller import Controller

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from .types import Json, Message
+from ..types import Json, Message
 
 Handler: TypeAlias = Callable[[Json], Any]
 

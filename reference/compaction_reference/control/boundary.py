@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .errors import Refusal
-from .messages import to_llm
-from .session import Session
+from ..errors import Refusal
+from ..messages import to_llm
+from ..session import Session
+from ..tokens import of_projection
+from ..types import Entry, Json, Message
 from .surroundings import ExtensionError, Signal
-from .tokens import of_projection
-from .types import Entry, Json, Message
 
 if TYPE_CHECKING:
     from .controller import Controller

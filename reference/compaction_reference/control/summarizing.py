@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import branch_summary, retry, summary
-from .ecma import members, truthy
+from .. import branch_summary, retry, summary
+from ..ecma import members, truthy
+from ..types import Entry, Json, Message
 from .surroundings import Failure, Model, Signal, Surroundings
-from .types import Entry, Json, Message
 
 _KINDS = {"failed": "summary_error", "incomplete": "summary_incomplete", "tool_call": "summary_tool_call"}
 TURN_PREFIX_HEADING = "## Original Request"
