@@ -668,6 +668,34 @@ OPERATIONS: dict[str, tuple[Pair, Pair]] = {
         ({"trace": [{"event": "agent_start"}]}, ({"trace": {}}, "/trace")),
     ),
 }
+EXAMPLES["report"] = (
+    [
+        {
+            "type": "header",
+            "suite": {"name": "pi-compaction-conformance", "version": "0.1.0", "digest": "0" * 64},
+            "edition": "pi-0.87",
+            "profile": "coding-agent",
+            "implementation": {"name": "x", "version": "1", "language": "go", "url": "", "operations": []},
+        },
+        {
+            "type": "outcome",
+            "vector": "PRJ-retain-none",
+            "chapter": "projection",
+            "requirements": ["PRJ-07"],
+            "level": "MUST",
+            "operation": "projection/messages",
+            "status": "failed",
+            "failure": "mismatch",
+            "pointer": "/messages/0",
+            "got": None,
+        },
+        {"type": "footer", "counts": {"MUST": {"passed": 1}}, "exitCode": 0},
+    ],
+    [
+        ({"type": "footer", "counts": {}, "exitCode": 2}, "/exitCode"),
+        ({"type": "nothing"}, ""),
+    ],
+)
 EXAMPLES["scenario"] = (
     [SCENARIO, {**SCENARIO, "hooks": [{"on": "turn_end", "answer": {"entries": [], "continue": True}}]}],
     [
@@ -691,6 +719,69 @@ EXAMPLES["scenario-file"] = (
         ({"chapter": "tokens", "vectors": [PLAYED]}, "/chapter"),
         ({"chapter": "control", "vectors": [{**PLAYED, "operation": "session/path"}]}, "/vectors/0/operation"),
         ({"chapter": "control", "vectors": []}, "/vectors"),
+    ],
+)
+NOTE = {"id": "cjk", "about": "text", "exercises": ["text"], "requirements": ["PRJ-33"], "strict": True}
+EXAMPLES["sessions-file"] = (
+    [{"sessions": [NOTE, {**NOTE, "sample": 90}]}],
+    [
+        ({"sessions": []}, "/sessions"),
+        ({"sessions": [{**NOTE, "id": "C J K"}]}, "/sessions/0/id"),
+        ({"sessions": [{**NOTE, "requirements": ["PRJ33"]}]}, "/sessions/0/requirements/0"),
+        ({"sessions": [{**NOTE, "sample": 1}]}, "/sessions/0/sample"),
+        ({"sessions": [without(NOTE, "about")]}, "/sessions/0"),
+    ],
+)
+QUESTION = {"operation": "cut/find", "takes": "path", "requirement": "CUT-08", "with": [{"keepRecentTokens": 0}]}
+EXAMPLES["questions-file"] = (
+    [{"questions": [QUESTION, without(QUESTION, "with")]}],
+    [
+        ({"questions": [{**QUESTION, "operation": "cut/lose"}]}, "/questions/0/operation"),
+        ({"questions": [{**QUESTION, "takes": "time"}]}, "/questions/0/takes"),
+        ({"questions": [{**QUESTION, "with": []}]}, "/questions/0/with"),
+        ({"questions": [without(QUESTION, "requirement")]}, "/questions/0"),
+    ],
+)
+ROW = {"operation": "cut/find", "with": {"keepRecentTokens": 0}, "digests": ["0a1b2c3d", "CUT-25"]}
+SWEEP = {
+    "session": "cjk",
+    "edition": "pi-0.87",
+    "source": "pi 0.87.0",
+    "points": [[0, None], [1, "a"]],
+    "sizes": [140],
+    "answers": [ROW],
+}
+EXAMPLES["sweep-file"] = (
+    [SWEEP],
+    [
+        ({**SWEEP, "points": [[0]]}, "/points/0"),
+        ({**SWEEP, "points": [[-1, None]]}, "/points/0/0"),
+        ({**SWEEP, "sizes": [0]}, "/sizes/0"),
+        ({**SWEEP, "answers": [{**ROW, "digests": ["0A1B2C3D"]}]}, "/answers/0/digests/0"),
+        (without(SWEEP, "edition"), ""),
+    ],
+)
+ANSWERS = ("settings", "sources", "messages", "llmMessages", "system", "tokens")
+LEAF: dict[str, Any] = {
+    "leafId": "a",
+    **{name: {"error": {"kind": "malformed_input"}} for name in ANSWERS},
+    **{name: [{"open": "PRE-30"}] for name in ("contextUsage", "cuts", "preparations")},
+}
+GOLDEN: dict[str, Any] = {
+    "session": "cjk",
+    "edition": "pi-0.87",
+    "source": "pi 0.87.0",
+    "parse": {"header": {"lines": [1, 1]}, "entries": [{"lines": [2, 9]}, {"type": "label"}], "leafId": "a"},
+    "leaves": [LEAF],
+}
+EXAMPLES["golden-file"] = (
+    [GOLDEN],
+    [
+        ({**GOLDEN, "leaves": []}, "/leaves"),
+        ({**GOLDEN, "leaves": [{**LEAF, "cuts": []}]}, "/leaves/0/cuts"),
+        ({**GOLDEN, "leaves": [{**LEAF, "tokens": {"open": "maybe"}}]}, "/leaves/0/tokens/open"),
+        ({**GOLDEN, "parse": {**GOLDEN["parse"], "entries": [{"lines": [2]}]}}, "/parse/entries/0/lines"),
+        (without(GOLDEN, "source"), ""),
     ],
 )
 for _operation, (_params, _result) in OPERATIONS.items():

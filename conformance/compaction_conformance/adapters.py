@@ -13,14 +13,21 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from compaction_conformance import port_environments
+from compaction_conformance.installations import (
+    CACHE_VARIABLE,
+    AdapterUnavailable,
+    cache_folder,
+    installed,
+    run_installer,
+)
 from compaction_conformance.paths import adapters_dir
 
-CACHE_VARIABLE = "COMPACTION_CONFORMANCE_CACHE"
+__all__ = ["CACHE_VARIABLE", "MODULES_VARIABLE", "AdapterUnavailable", "cache_folder", "command_for", "names"]
+
 MODULES_VARIABLE = "PI_ORACLE_NODE_MODULES"
 
 _PI_PACKAGE = "@earendil-works/pi-coding-agent"
@@ -35,32 +42,18 @@ _NODE_PACKAGES = {
 }
 
 
-class AdapterUnavailable(Exception):
-    """An adapter cannot be started here: what is wrong, and what helps. Each is one line."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}; {remedy}")
-        self.what = what
-        self.remedy = remedy
-
-
 def names() -> list[str]:
-    return sorted(_COMMANDS)
+    """Those of the suite, and the published ports after them."""
+    return [*sorted(_COMMANDS), *port_environments.names()]
 
 
 def command_for(name: str) -> tuple[list[str], dict[str, str]]:
     """The command that starts the adapter, and what to add to its environment. May install what `pi` needs."""
+    if name in port_environments.names():
+        return port_environments.command_for(name), {}
     if name not in _COMMANDS:
         raise AdapterUnavailable(f"there is no adapter {name!r}", f"the adapters are {', '.join(names())}")
     return _COMMANDS[name](adapters_dir() / name)
-
-
-def cache_folder() -> Path:
-    """Where installations are kept; the environment can move it."""
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen).expanduser().absolute()
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "compaction-conformance"
 
 
 def _node_example(adapter: Path) -> tuple[list[str], dict[str, str]]:
@@ -93,53 +86,28 @@ _COMMANDS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
 
 
 def _installed(adapter: Path) -> Path:
-    """The node_modules folder for the adapter's lock file. It appears whole or not at all, also when two runs race."""
+    """The node_modules folder for the adapter's lock file."""
     lock = (adapter / "package-lock.json").read_bytes()
-    home = cache_folder() / f"pi-{hashlib.sha256(lock).hexdigest()[:16]}"
-    if not home.is_dir():
-        _install(adapter, home)
-    return home / "node_modules"
+    version = json.loads((adapter / "package.json").read_bytes())["dependencies"][_PI_PACKAGE]
+    name = f"pi-{hashlib.sha256(lock).hexdigest()[:16]}"
+    return installed(name, f"Pi {version}", lambda where: _fill(where, adapter)) / "node_modules"
 
 
-def _install(adapter: Path, home: Path) -> None:
+def _fill(where: Path, adapter: Path) -> None:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         missing = "npm" if npm is None else "node"
         raise AdapterUnavailable(f"{missing} was not found, and Pi is installed with it", "install Node.js with npm")
-    version = json.loads((adapter / "package.json").read_bytes())["dependencies"][_PI_PACKAGE]
-    try:
-        home.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
-    except OSError as error:
-        raise AdapterUnavailable(f"the cache folder cannot be written: {error}", f"set {CACHE_VARIABLE}") from None
-    try:
-        print(f"installing Pi {version} into {home} (once) …", file=sys.stderr, flush=True)
-        for file in ("package.json", "package-lock.json"):
-            shutil.copyfile(adapter / file, unfinished / file)
-        _run_npm(npm, unfinished)
-        try:
-            unfinished.rename(home)
-        except OSError:
-            if not home.is_dir():  # else another run was faster, and its folder is as good
-                raise
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _run_npm(npm: str, where: Path) -> None:
+    for file in ("package.json", "package-lock.json"):
+        shutil.copyfile(adapter / file, where / file)
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"]
-    run = subprocess.run(
-        command, cwd=where, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
-    if run.returncode == 0:
-        return
-    lines = [
-        re.sub(r"^npm (error|ERR!)", "", line).strip() for line in run.stdout.decode("utf-8", "replace").splitlines()
-    ]
-    said = " | ".join([line for line in lines if line][:4]) or "it said nothing"  # npm puts the cause first
-    raise AdapterUnavailable(
-        f"npm could not install Pi (exit code {run.returncode}): {said}", "mend that and run again; nothing was kept"
-    )
+    run_installer(command, where, "npm could not install Pi", _causes)
+
+
+def _causes(lines: list[str]) -> list[str]:
+    """npm puts the cause first."""
+    said = [re.sub(r"^npm (error|ERR!)", "", line).strip() for line in lines]
+    return [line for line in said if line][:4]
 
 
 def _packaged_node(modules: Path) -> str | None:

@@ -70,7 +70,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Case:
-    """One response with its label. `kind` is the member `class` of the file; `of` is empty where nothing overflows."""
+    """One response with its label. `kind` is the member `class` of the file; `of` is empty where nothing overflows.
+    `requirements` are the rules of the chapter RSP that the case is about, the main one first."""
 
     id: str
     family: str
@@ -88,6 +89,7 @@ class Case:
     evidence: Evidence
     answers: Mapping[str, Answer]
     file: Path
+    requirements: tuple[str, ...] = ()
 
     @property
     def overflow(self) -> bool:
@@ -180,6 +182,7 @@ def read_case(raw: Mapping[str, Any], family: str, file: Path) -> Case:
         evidence=Evidence(evidence["grade"], evidence["source"], evidence["seen"]),
         answers=MappingProxyType({name: _answer(one) for name, one in raw.get("answers", {}).items()}),
         file=file,
+        requirements=tuple(raw.get("requirements", ())),
     )
 
 

@@ -19,6 +19,7 @@ _ORDER = (
     "class",
     "disputed",
     "policy",
+    "requirements",
     "evidence",
     "answers",
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from . import (
@@ -29,7 +29,8 @@ from . import (
     tree,
 )
 from .control import scenario
-from .ecma import members, or_null, pick
+from .ecma import members, or_null, pick, to_number
+from .params import checked, file_content
 from .types import LAST, Entry, Json
 
 PROTOCOL_VERSION = 1
@@ -50,7 +51,7 @@ def describe() -> Json:
 
 def call(method: str, params: Json) -> Json:
     """The result of an operation. Raises KeyError for an unknown name and `errors.Refusal` where the rules refuse."""
-    return OPERATIONS[method](params)
+    return OPERATIONS[method](checked(params))
 
 
 def _leaf(params: Json) -> Any:
@@ -65,23 +66,17 @@ def _projection(params: Json) -> projection.Projection:
     return projection.project(_walk(params))
 
 
-def _content(params: Json) -> str | bytes | None:
-    if "contentBase64" in params:
-        return base64.b64decode(params["contentBase64"])
-    return params["content"]  # type: ignore[no-any-return]
-
-
 def _finite(result: Json) -> Json:
     return {name: or_null(value) if isinstance(value, float) else value for name, value in result.items()}
 
 
 def _session_parse(params: Json) -> Json:
-    opened = session_file.open_file(_content(params))
+    opened = session_file.open_file(file_content(params))
     return {"header": opened.header, "entries": opened.entries, **opened.leaf}
 
 
 def _session_write(params: Json) -> Json:
-    return {"content": session_file.text_after_appends(_content(params), params["drafts"])}
+    return {"content": session_file.text_after_appends(file_content(params), params["drafts"])}
 
 
 def _session_append(params: Json) -> Json:
@@ -111,7 +106,8 @@ def _context_usage(params: Json) -> Json:
 
 
 def _cut_find(params: Json) -> Json:
-    cut = cut_point.find(params["entries"], params["startIndex"], params["endIndex"], params["keepRecentTokens"])
+    keep = to_number(params["keepRecentTokens"])
+    cut = cut_point.find(params["entries"], params["startIndex"], params["endIndex"], keep)
     return {
         "firstKeptEntryIndex": cut.first_kept,
         "turnStartIndex": cut.turn_start,
@@ -127,6 +123,12 @@ def _branch_collect(params: Json) -> Json:
 def _branch_prepare(params: Json) -> Json:
     prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
     return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
+
+
+def _classify(params: Json) -> Json:
+    from . import providers  # the one part that needs a library
+
+    return providers.classify(params)
 
 
 OPERATIONS: dict[str, Callable[[Json], Json]] = {
@@ -174,3 +176,5 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "retry/settings": lambda p: retry.settings(p["global"], p["project"]),
     "control/run": lambda p: scenario.run(p["scenario"]),
 }
+if find_spec("httpx"):
+    OPERATIONS["overflow/classify"] = _classify

@@ -16,13 +16,14 @@ _ESCAPE = re.compile(r"\\+(?:u([0-9a-f][0-9a-f][0-9a-f][0-9a-f])|[nrtbf])?")
 _TAG = re.compile(r"<[/!]?[a-z][^<>]*>")
 _ENTITY = re.compile(r"&(?:amp;)*(?:(amp|lt|gt|quot|apos|nbsp)|#([0-9]+)|#x([0-9a-f]+));")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " "}
+_HALF_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)} | {0x3000: 0x20}  # full-width ASCII, as ASCII
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^ \"'<>]*")
 _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=(?:s|t|re|ve|ll|d|m)(?![a-z0-9]))")
 _TOKEN = re.compile(
     r"(?P<number>[0-9]+(?:[,._][0-9]+)+)"
     r"|(?P<word>[a-z0-9\xdf-\u024f]+)"
+    r"|(?P<sign>[<>]=?|[=+≤≥])"
     r"|(?P<foreign>[^\x00-\u024f\u2000-\u206f\u3000-\u303f\uff00-\uffef]+)"
-    r"|(?P<sign>[<>]=?|[=+]|≤|≥)"
     r"|(?P<minus>-)"
     r"|(?P<field>[\"'] ?[,}\]]|[{}])"
     r"|(?P<stop>[.!?;。！？；])"
@@ -49,7 +50,7 @@ def _unwrapped(text: str) -> str:
     """The text without escapes, tags, entities and web addresses."""
     text = _ESCAPE.sub(_unescaped, text.lower())
     text = _ENTITY.sub(_character, _TAG.sub(" ", " ".join(text.split())))
-    return _APOSTROPHE.sub("", _ADDRESS.sub(" ", _half_width(text).lower()))
+    return _APOSTROPHE.sub("", _ADDRESS.sub(" ", text.translate(_HALF_WIDTH).lower()))
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -66,14 +67,6 @@ def _character(match: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 else " "
 
 
-def _half_width(text: str) -> str:
-    """Full-width ASCII as ASCII; the ideographic space as a space."""
-    return "".join(_HALF.get(char, char) for char in text) if any(char in _HALF for char in text) else text
-
-
-_HALF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)} | {"\u3000": " "}
-
-
 def _words(text: str) -> Iterator[str]:
     """The words, numbers and signs of a text in their order; an empty one where a sentence ends."""
     for match in _TOKEN.finditer(text):
@@ -82,7 +75,7 @@ def _words(text: str) -> Iterator[str]:
             yield from _numbers(token)
         elif kind == "word":
             yield f"{token[:-1]}000" if token[-1] == "k" and token[:-1].isdigit() else token
-        elif kind == "field" or (kind == "stop" and not rest.isalnum()):
+        elif kind == "field" or (kind == "stop" and not (token == "." and rest.isascii() and rest.isalnum())):
             yield ""
         elif kind == "minus":
             if rest.isdigit() and not text[match.start() - 1 : match.start()].isalnum():
@@ -92,11 +85,11 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _numbers(token: str) -> list[str]:
-    """`131,072` and `131_072` are one number; `130900.0` is 130900; `1,8192` and `1.2.3` are several."""
+    """`131,072` and `131_072` are one number, `130900.0` is 130900, `1,8192` is two numbers."""
     groups = re.split("[,_]", token)
     if len(groups) > 1 and len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]):
         return ["".join(groups)]
-    return [group.partition(".")[0] if group.endswith(".0") else part for group in groups for part in [group]]
+    return [group.removesuffix(".0") for group in groups]
 
 
 def _parts(words: list[str]) -> list[str]:

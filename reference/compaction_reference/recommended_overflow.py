@@ -96,10 +96,9 @@ def _decision(row: Any) -> Decision:
 def read(params: Any) -> Reading:
     """Everything that the decisions ask about. `contextWindow` and `maxOutputTokens` are in tokens."""
     found = sentences(string(params.get("errorMessage") or ""))
-    numbers = _numbers(found)
-    status = params.get("status")
-    window, output = (params[name] if is_number(params.get(name)) else 0 for name in ("contextWindow", "maxOutputTokens"))
-    facts = _facts(numbers, numbers.get("limit") or window, output)
+    numbers, status = _numbers(found), params.get("status")
+    limit = numbers.get("limit") or _amount(params.get("contextWindow"))
+    facts = _facts(numbers, limit, _amount(params.get("maxOutputTokens")))
     if all(_says_nothing(sentence.split()) for sentence in found):
         facts.add("no text")
     return Reading(
@@ -109,6 +108,11 @@ def read(params: Any) -> Reading:
         status if is_number(status) else numbers.get("status"),
         string(params.get("provider") or ""),
     )
+
+
+def _amount(value: Any) -> int:
+    """A number of tokens; 0 where it is not known."""
+    return int(value) if is_number(value) and 0 < value < 1e18 else 0
 
 
 def decide(reading: Reading) -> Verdict:
@@ -164,18 +168,19 @@ def _numbers(found: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
-def _facts(numbers: dict[str, int], limit: float, max_output: float) -> set[str]:
+def _facts(numbers: dict[str, int], limit: int, max_output: int) -> set[str]:
     """`small input`: at most half of the limit, and the output fills the rest. `above limit`: more than the limit."""
-    entered, output, total = numbers.get("input"), numbers.get("output"), numbers.get("total")
-    if total is not None and (output or max_output) and total >= (output or max_output):
-        entered = total - (output or max_output)  # type: ignore[assignment]
     if not limit:
         return set()
+    entered, total = numbers.get("input"), numbers.get("total")
+    output = numbers.get("output") or max_output
+    if total is not None and 0 < output <= total:
+        entered = total - output
     facts = set()
-    wanted = max(total or 0, (entered or 0) + (output or 0))
-    if entered is not None and entered * _SMALL_INPUT <= limit <= wanted:
-        facts.add("small input")
-    if entered is None and total is None and (output or max_output) >= limit:
+    if entered is None:
+        if total is None and output >= limit:
+            facts.add("small input")
+    elif entered * _SMALL_INPUT <= limit <= max(total or 0, entered + numbers.get("output", 0)):
         facts.add("small input")
     if max(entered or 0, total or 0) > limit:
         facts.add("above limit")

@@ -148,7 +148,14 @@ function initialize() {
 // ---- 3. the loop: a line in, a line out, in order ------------------------------------------------------------------
 
 function answerTo(line) {
-    const { id, method, params } = JSON.parse(line);
+    let request;
+    try {
+        request = JSON.parse(line);
+    } catch {
+        return { id: null, error: { code: -32700, message: "the line is not JSON" } };
+    }
+    const { id = null, method, params } = request ?? {};
+    if (typeof id !== "number" || typeof method !== "string") return { id, error: { code: -32600, message: "no JSON-RPC request" } };
     try {
         if (method === "initialize") return { id, result: initialize() };
         if (!Object.hasOwn(OPERATIONS, method)) return { id, error: { code: -32601, message: `no operation ${method}` } };
@@ -160,12 +167,22 @@ function answerTo(line) {
     }
 }
 
+function lineOf(answer) {
+    try {
+        return `${JSON.stringify({ jsonrpc: "2.0", ...answer })}\n`;
+    } catch (error) {
+        return lineOf({ id: answer.id, error: { code: -32603, message: String(error) } }); // nested too deeply to be written
+    }
+}
+
+process.stdout.on("error", () => process.exit(1)); // nobody reads the answers any more
+
 let pieces = []; // of a line that is not complete; lines end at "\n" alone (node:readline would also break at U+2028)
 for await (const chunk of process.stdin) {
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
         const line = Buffer.concat([...pieces, chunk.subarray(start, end)]).toString();
-        process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...answerTo(line) })}\n`);
+        if (line.trim() !== "") process.stdout.write(lineOf(answerTo(line)));
         pieces = [];
         start = end + 1;
     }

@@ -76,7 +76,7 @@ const APPEND = {
 };
 
 function append(manager, draft) {
-    if (!Object.hasOwn(APPEND, draft.type)) throw new Error(`There is no draft type ${JSON.stringify(draft.type)}`);
+    if (!Object.hasOwn(APPEND, draft.type)) throw new TypeError(`There is no draft type ${JSON.stringify(draft.type)}`);
     APPEND[draft.type](manager, draft);
 }
 
@@ -304,6 +304,8 @@ async function* linesOf(stream) {
     }
     if (pieces.length > 0) yield Buffer.concat(pieces).toString("utf8");
 }
+
+process.stdout.on("error", () => process.exit(1)); // nobody reads the answers any more
 
 for await (const line of linesOf(process.stdin)) {
     if (line.trim() !== "") writeToStdout(`${lineOf(await answerTo(line))}\n`);

@@ -42,7 +42,7 @@ class Script:
 async def played(
     params: Json, use: Callable[[Script], Awaitable[Json]], failure: Callable[[Exception], Json | None]
 ) -> Json:
-    """The result of `summary/compact` or `branch/summarize`. `failure` gives the outcome that a port's error stands for."""
+    """The result of `summary/compact` or `branch/summarize`. `failure` tells what outcome a port's error stands for."""
     script = Script(params)
     sleep = asyncio.sleep
     asyncio.sleep = lambda _seconds, result=None: sleep(0, result)  # type: ignore[assignment]  # nothing is really waited

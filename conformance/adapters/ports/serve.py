@@ -1,7 +1,8 @@
 """Runs the adapter of one Python port: `python serve.py NAME`, with the Python of the port's own environment.
 
-`NAME/adapter.py` holds three things: `ABOUT` (what `initialize` tells of the port), `OPERATIONS` (name to function, params
-in, result out) and `KINDS` (what the port's own refusals are called in spec/protocol.md). The lines are read and answered here.
+`NAME/adapter.py` holds three things: `ABOUT` (what `initialize` tells of the port), `OPERATIONS` (name to function,
+params in, result out) and `KINDS` (patterns of the port's own refusals, with the kinds of spec/protocol.md). The lines
+are read and answered here.
 """
 
 from __future__ import annotations
@@ -109,13 +110,15 @@ def response(number: Any, **outcome: Any) -> dict[str, Any]:
 
 
 def text_of(answered: dict[str, Any]) -> str:
-    """The response as a line. A number that JSON cannot hold becomes null; what is no JSON at all is the adapter's trouble."""
+    """The response as a line. A number that JSON cannot hold becomes null; what is no JSON at all is trouble."""
     try:
         return json.dumps(answered, allow_nan=False)
     except ValueError:
         return json.dumps(finite(answered))
     except (TypeError, RecursionError) as raised:
-        return json.dumps(response(answered["id"], error={"code": TROUBLE, "message": f"{type(raised).__name__}: {raised}"}))
+        return json.dumps(
+            response(answered["id"], error={"code": TROUBLE, "message": f"{type(raised).__name__}: {raised}"})
+        )
 
 
 def finite(value: Any) -> Any:

@@ -42,7 +42,7 @@ def written(path: Path) -> dict[str, Any]:
 
 
 def flattened(roots: list[Any], name: str | None) -> dict[str, Any]:
-    """The result of `session/tree` from nodes that have `entry`, `children` and `label`. No recursion: trees can be deep."""
+    """The result of `session/tree` from nodes with `entry`, `children` and `label`. No recursion: trees can be deep."""
     children: dict[str, list[str]] = {}
     labels: dict[str, str] = {}
     stack = list(roots)

@@ -4,12 +4,12 @@ agent. Params and results have the same shapes; a preparation has `retainedTail`
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any
 
 from .. import EDITION, __version__, file_operations, messages, serialization, settings, tokens
-from ..ecma import or_null
+from ..ecma import or_null, to_number
+from ..params import checked, file_content
 from ..types import LAST, Json
 from . import NAME, PROFILE, branch_summary, cut_point, preparation, scripted, session, session_file, storage
 from . import context as harness_context
@@ -31,15 +31,11 @@ def describe() -> Json:
 
 def call(method: str, params: Json) -> Json:
     """The result of an operation. Raises KeyError for an unknown name and `errors.Refusal` where the rules refuse."""
-    return OPERATIONS[method](params)
+    return OPERATIONS[method](checked(params))
 
 
 def _path(params: Json) -> list[Any]:
     return storage.path_of(params["entries"], params.get("leafId", LAST))
-
-
-def _content(params: Json) -> Any:
-    return base64.b64decode(params["contentBase64"]) if "contentBase64" in params else params["content"]
 
 
 def _finite(result: Json) -> Json:
@@ -47,15 +43,14 @@ def _finite(result: Json) -> Json:
 
 
 def _session_parse(params: Json) -> Json:
-    opened = session_file.open_file(_content(params))
+    opened = session_file.open_file(file_content(params))
     leaf_id = opened.storage.tips.get(storage.BRANCH)
     return {"header": opened.header, "entries": opened.storage.entries, "leafId": leaf_id}
 
 
 def _cut_find(params: Json) -> Json:
-    cut, splits = cut_point.find(
-        params["entries"], params["startIndex"], params["endIndex"], params["keepRecentTokens"]
-    )
+    keep = to_number(params["keepRecentTokens"])
+    cut, splits = cut_point.find(params["entries"], params["startIndex"], params["endIndex"], keep)
     return {"firstKeptEntryIndex": cut.first_kept, "turnStartIndex": cut.turn_start, "isSplitTurn": splits}
 
 
@@ -75,7 +70,7 @@ def _files_lists(params: Json) -> Json:
 
 OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "session/parse": _session_parse,
-    "session/write": lambda p: {"content": session_file.text_after_appends(_content(p), p["drafts"])},
+    "session/write": lambda p: {"content": session_file.text_after_appends(file_content(p), p["drafts"])},
     "session/path": lambda p: {"entries": _path(p)},
     "session/append": lambda p: session.append(p["entries"], p.get("leafId", LAST), p["draft"]),
     "projection/entries": lambda p: {"entries": harness_context.context_entries(_path(p))},

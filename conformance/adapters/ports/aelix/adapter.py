@@ -1,7 +1,7 @@
 """aelix: an agent kernel in Python with frozen entries and messages.
 
-The port's message objects have names of their own (`tool_name`, `input`); they are made and taken apart here, name by name. A
-role or block that it has no class for is not made up. Files are read and written by the port alone.
+The port's message objects have names of their own (`tool_name`, `input`); they are made and taken apart here, name by
+name. A role or block that it has no class for is not made up. Files are read and written by the port alone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PlainText(list[Any]):
 
 
 def read_blocks(content: Any) -> Any:
-    """Blocks that the port has a class for become its objects; a plain text becomes one block, and the rest stays as it is."""
+    """Blocks that the port has a class for become its objects, a plain text becomes one block, the rest stays."""
     if isinstance(content, str):
         return PlainText([types.TextContent(text=content)])
     if not isinstance(content, list):
@@ -363,7 +363,9 @@ OPERATIONS = {
     "tokens/from_usage": lambda p: {"tokens": compaction.calculate_context_tokens(p["usage"])},
     "tokens/of_message": lambda p: {"tokens": compaction.estimate_tokens(read_message(p["message"]))},
     "tokens/of_context": of_context,
-    "overflow/is_overflow": lambda p: {"overflow": is_context_overflow(read_message(p["message"]), p.get("contextWindow"))},
+    "overflow/is_overflow": lambda p: {
+        "overflow": is_context_overflow(read_message(p["message"]), p.get("contextWindow"))
+    },
     "cut/find": cut_find,
     "cut/turn_start": cut_turn_start,
     "compaction/prepare": prepare,

@@ -1,6 +1,7 @@
-"""pi-agent-harness-lc: an agent harness on LangChain, loosely after Pi's, with pydantic entries and messages in Pi's names.
+"""pi-agent-harness-lc: an agent harness on LangChain, loosely after Pi's, with pydantic objects in Pi's names.
 
-Entries come in through the port's own storage, messages as its session replay reads them, and both go out as it writes them.
+Entries come in through the port's own storage and go out as it writes them; messages come in as its session replay
+reads them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pi_agent_harness.session.jsonl_storage import JsonlSessionStorage, _entry_t
 from pi_agent_harness.session.memory_storage import MemorySessionStorage
 from pi_agent_harness.session.repo_utils import get_entries_to_fork
 from pi_agent_harness.types import CompactionSettings, SessionMetadata
+from pydantic import BaseModel
 from scripted_model import Script, played
 from session_files import bytes_of, lines_of, session_file, written
 
@@ -43,8 +45,16 @@ def read_messages(params: Json) -> list[Any]:
     return [sessions._message_from_raw(each) for each in params["messages"]]
 
 
-def write_messages(messages: list[Any]) -> list[Json]:
-    return [sessions._message_to_dict(each) for each in messages]
+def write_message(message: Any) -> Any:
+    """A message object with the members that it was made with, without those that are None; a raw message as it is."""
+    if not isinstance(message, BaseModel):
+        return message
+    held = message.model_dump(exclude_unset=True)
+    return {"role": message.role, **{name: value for name, value in held.items() if value is not None}}
+
+
+def write_messages(messages: list[Any]) -> list[Any]:
+    return [write_message(each) for each in messages]
 
 
 def write_entries(entries: list[Any]) -> list[Json]:
@@ -54,7 +64,9 @@ def write_entries(entries: list[Any]) -> list[Json]:
 def settings_of(params: Json) -> CompactionSettings:
     names = {"enabled": "enabled", "reserveTokens": "reserve_tokens", "keepRecentTokens": "keep_recent_tokens"}
     given = params["settings"]
-    return CompactionSettings.model_construct(**{ours: given[theirs] for theirs, ours in names.items() if theirs in given})
+    return CompactionSettings.model_construct(
+        **{ours: given[theirs] for theirs, ours in names.items() if theirs in given}
+    )
 
 
 # ---- sessions ------------------------------------------------------------------------------------------------------
@@ -151,7 +163,7 @@ async def projection_settings(params: Json) -> Json:
 
 
 async def prepare(params: Json) -> Json:
-    """The port does not part the prefix of a split turn from the history: it has a text of it, and one list of messages."""
+    """The port has one list of messages: it does not part the prefix of a split turn from the history."""
     found = utils.prepare_compaction(await path_of(params), settings_of(params))
     if found is None:
         return {"preparation": None}
@@ -246,9 +258,7 @@ OPERATIONS = {
     "projection/settings": projection_settings,
     "messages/to_llm": lambda p: {"messages": write_messages(harness_convert_to_llm(read_messages(p)))},
     "tokens/from_usage": lambda p: {"tokens": utils.calculate_context_tokens(Usage.model_validate(p["usage"]))},
-    "tokens/of_message": lambda p: {
-        "tokens": utils.estimate_message_tokens(sessions._message_from_raw(p["message"]))
-    },
+    "tokens/of_message": lambda p: {"tokens": utils.estimate_message_tokens(sessions._message_from_raw(p["message"]))},
     "trigger/should_compact": lambda p: {
         "compact": utils.should_compact(p["contextTokens"], p["contextWindow"], settings_of(p))
     },

@@ -1,7 +1,8 @@
 """pp-coding-agent: a Python port of Pi's coding agent with typed entries and messages.
 
-Entries come in through the port's own loader of session files, messages through its reader of them, and both go out through
-its writers. A member that the port holds as None stands for one that is absent; anything else is as the port has it.
+Entries come in through the port's own loader of session files, messages through its reader of them, and both go out
+through its writers. A member that the port holds as None stands for an absent one, and so does an `excludeFromContext`
+that is False; all else is as the port has it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def present(value: Any, keep: tuple[str, ...] = ()) -> Any:
 
 def write_message(message: Any) -> Json:
     raw = present(sessions._message_to_raw(message))
+    if raw.get("excludeFromContext") is False:
+        del raw["excludeFromContext"]
     if isinstance(raw.get("content"), list):
         raw["content"] = [present(block) for block in raw["content"]]
     if "usage" in raw:
@@ -143,7 +146,11 @@ def session_parse(params: Json) -> Json:
     with session_file(bytes_of(params)) as path:
         manager = sessions.SessionManager.open(str(path))
         header, entries = sessions._entry_to_raw(manager.get_header()), manager.get_entries()
-        return {"header": present(header), "entries": [write_entry(e) for e in entries], "leafId": manager.get_leaf_id()}
+        return {
+            "header": present(header),
+            "entries": [write_entry(e) for e in entries],
+            "leafId": manager.get_leaf_id(),
+        }
 
 
 def session_write(params: Json) -> Json:

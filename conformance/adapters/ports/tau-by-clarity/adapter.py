@@ -1,7 +1,7 @@
 """tau-by-clarity: a Python port of Pi's coding agent whose entries and messages stay plain JSON objects.
 
-A session is a file that the port opens. Its functions are called with what its own session manager holds, also where they were
-written for another shape and find nothing in it.
+A session is a file that the port opens. Its functions are called with what its own session manager holds, also where
+they were written for another shape and find nothing in it.
 """
 
 from __future__ import annotations
@@ -164,10 +164,25 @@ def stored_settings(params: Json) -> SettingsManager:
     return SettingsManager.from_storage(storage)
 
 
+def picked(found: Json, **renamed: str) -> Json:
+    """The members that an operation asks for, of settings that hold whatever the files held."""
+    return {theirs: found[ours] for ours, theirs in renamed.items()}
+
+
+def compaction_settings(params: Json) -> Json:
+    found = stored_settings(params).get_compaction_settings()
+    return picked(found, enabled="enabled", reserveTokens="reserveTokens", keepRecentTokens="keepRecentTokens")
+
+
+def branch_settings(params: Json) -> Json:
+    found = stored_settings(params).get_branch_summary_settings()
+    return picked(found, reserveTokens="reserveTokens", skipPrompt="skipPrompt")
+
+
 def retry_settings(params: Json) -> Json:
     found = stored_settings(params).get_retry_settings()
-    names = {"enabled": "enabled", "maxRetries": "maxRetries", "baseDelayMs": "baseDelayMs", "maxDelayMs": "maxAgentDelayMs"}
-    return {theirs: found[ours] for ours, theirs in names.items()}
+    names = {"enabled": "enabled", "maxRetries": "maxRetries", "baseDelayMs": "baseDelayMs"}
+    return picked(found, **names, maxDelayMs="maxAgentDelayMs")
 
 
 def is_retryable(params: Json) -> Json:
@@ -230,7 +245,13 @@ async def branch_summarize(params: Json) -> Json:
             return {"aborted": True}
         if found.error is not None:
             return failed(found.error)
-        return {"branchSummary": {"summary": found.summary, "readFiles": found.read_files, "modifiedFiles": found.modified_files}}
+        return {
+            "branchSummary": {
+                "summary": found.summary,
+                "readFiles": found.read_files,
+                "modifiedFiles": found.modified_files,
+            }
+        }
 
     return await played(params, use, lambda _: None)
 
@@ -248,9 +269,11 @@ OPERATIONS = {
     "tokens/from_usage": lambda p: {"tokens": compaction.calculate_context_tokens(p["usage"])},
     "tokens/of_message": lambda p: {"tokens": compaction.estimate_tokens(p["message"])},
     "tokens/of_context": lambda p: compaction.estimate_context_tokens(p["messages"]),
-    "settings/resolve": lambda p: stored_settings(p).get_compaction_settings(),
+    "settings/resolve": compaction_settings,
     "trigger/should_compact": should_compact,
-    "overflow/is_overflow": lambda p: {"overflow": is_context_overflow(assistant(p["message"]), p.get("contextWindow"))},
+    "overflow/is_overflow": lambda p: {
+        "overflow": is_context_overflow(assistant(p["message"]), p.get("contextWindow"))
+    },
     "cut/find": lambda p: compaction.find_cut_point(
         p["entries"], p["startIndex"], p["endIndex"], p["keepRecentTokens"]
     ),
@@ -263,7 +286,7 @@ OPERATIONS = {
     "branch/collect": branch_collect,
     "branch/prepare": branch_prepare,
     "branch/summarize": branch_summarize,
-    "branch/settings": lambda p: stored_settings(p).get_branch_summary_settings(),
+    "branch/settings": branch_settings,
     "retry/is_retryable": is_retryable,
     "retry/settings": retry_settings,
 }

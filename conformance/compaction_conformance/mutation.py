@@ -1,0 +1,145 @@
+"""Mutation of the reference, judged by the vectors alone: is there a change that no vector notices?
+
+A mutant is *killed* by a vector that the reference passes and the mutant does not, or does not answer in time. It is
+*equivalent* where a written reason says that no vector can tell it from the reference; that is tried again in every
+run. Any other is *silent*: a hole. A mutant that cannot even be loaded is not counted.
+
+`mutation.json` holds what is known of every module. It can only become better: a silent mutant that is not listed
+there, an equivalent one that was killed, and a mutant that was killed before and is silent now are errors.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from compaction_conformance import mutated_package
+from compaction_conformance.expectation import Error, Reply, Result
+from compaction_conformance.implementation import Request
+from compaction_conformance.in_process import InProcess
+from compaction_conformance.mutants import Mutant, mutants_of
+from compaction_conformance.reached import Lines, lines_reached
+from compaction_conformance.vectors import Vector
+
+KILLED, SILENT, EQUIVALENT, STILLBORN = "killed", "silent", "equivalent", "stillborn"
+TIME_LIMIT = 2.0  # seconds for one vector; the slowest takes a tenth of that
+_RECENT = 12  # killers of other mutants of the same function that are tried first
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant; `killer` is the id of the first vector that noticed it."""
+
+    mutant: Mutant
+    state: str
+    killer: str = ""
+    reason: str = ""
+
+    @property
+    def change(self) -> str:
+        """The change in one line."""
+        return f"line {self.mutant.first_line}: {_short(self.mutant.before)} → {_short(self.mutant.after)}"
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 90 else f"{words[:87]}…"
+
+
+class _Mutated:
+    """The mutated copy as an implementation of one profile."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+
+    def describe(self) -> Any:
+        return mutated_package.operations(self._profile).describe()
+
+    def call(self, method: str, params: Any) -> Any:
+        return mutated_package.operations(self._profile).call(method, params)
+
+
+@dataclass
+class Campaign:
+    """The vectors that the reference passes, which lines each reaches, and the mutants that are known as equivalent
+    (reason by id)."""
+
+    vectors: Sequence[Vector]
+    equivalent: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def passed(self) -> tuple[Vector, ...]:
+        """Only these can tell. They are sorted by size, so that the first killer is a small one."""
+        ordered = sorted(self.vectors, key=lambda vector: len(vector.params_text))
+        return tuple(vector for vector in ordered if self._meets(vector, self._sides()))
+
+    @cached_property
+    def reached(self) -> Lines:
+        sides = self._sides()
+        return lines_reached((lambda v=vector: self._reply(v, sides)) for vector in self.passed)  # type: ignore[misc]
+
+    def fates(self, module: str, on_fate: Callable[[Fate], None] = lambda _: None) -> list[Fate]:
+        """What becomes of every mutant of a module."""
+        found = []
+        recent: dict[str, list[int]] = {}
+        for mutant in mutants_of(module):
+            fate = self.fate(mutant, recent.setdefault(mutant.function, []))
+            found.append(fate)
+            on_fate(fate)
+        return found
+
+    def fate(self, mutant: Mutant, recent: list[int] | None = None) -> Fate:
+        """Runs the vectors that reach the statement until one notices. `recent` are places of vectors to try first; a
+        killer is put in front."""
+        recent = [] if recent is None else recent
+        try:
+            with mutated_package.mutated(mutant.module, mutant.source):
+                killer = self._killer(self._candidates(mutant, recent))
+        except Exception:  # whatever a change makes of a module that is loaded
+            return Fate(mutant, STILLBORN)
+        if killer is not None:
+            recent[:] = [killer, *(one for one in recent if one != killer)][:_RECENT]
+            return Fate(mutant, KILLED, self.passed[killer].id)
+        reason = self.equivalent.get(mutant.id, "")
+        return Fate(mutant, EQUIVALENT if reason else SILENT, reason=reason)
+
+    def _candidates(self, mutant: Mutant, recent: Iterable[int]) -> list[int]:
+        lines = range(mutant.first_line, mutant.last_line + 1)
+        if mutant.function and not self._is_definition(mutant):
+            reaching = sorted({at for line in lines for at in self.reached.get((mutant.module, line), ())})
+        else:
+            importers = set(mutated_package.importers(mutant.module))
+            own = {at for (module, _), places in self.reached.items() if module in importers for at in places}
+            reaching = sorted(own)
+        among = set(reaching)
+        first = [at for at in recent if at in among]
+        return first + [at for at in reaching if at not in first]
+
+    def _is_definition(self, mutant: Mutant) -> bool:
+        """Fields of classes and defaults of parameters count when the module is loaded, and not when they are used."""
+        return not any((mutant.module, line) in self.reached for line in range(mutant.first_line, mutant.last_line + 1))
+
+    def _killer(self, candidates: Iterable[int]) -> int | None:
+        sides = self._sides()
+        return next((at for at in candidates if not self._meets(self.passed[at], sides)), None)
+
+    def _sides(self) -> dict[str, InProcess]:
+        return {
+            profile: InProcess(_Mutated(profile), edition="pi-0.87", profile=profile, time_limit=TIME_LIMIT)
+            for profile in mutated_package.OPERATIONS
+        }
+
+    def _reply(self, vector: Vector, sides: dict[str, InProcess]) -> Reply:
+        request = Request(vector.operation, vector.params_text, vector.time_limit)
+        return next(iter(sides[vector.profile].answers([request])))
+
+    def _meets(self, vector: Vector, sides: dict[str, InProcess]) -> bool:
+        if vector.operation not in sides[vector.profile].description.operations:
+            return False
+        reply = self._reply(vector, sides)
+        return isinstance(reply, (Result, Error)) and vector.expect.judge(reply, vector.params).met

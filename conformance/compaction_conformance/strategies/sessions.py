@@ -1,0 +1,303 @@
+"""Whole sessions: trees with branches, compactions, edits, tool calls; and what damage does to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from compaction_conformance.strategies.building import Builder, Entry, Go, Step, outline, time_of
+from compaction_conformance.strategies.entries import Draft, drafts
+from compaction_conformance.strategies.messages import (
+    Message,
+    assistant_messages,
+    bash_executions,
+    exchanges,
+    renumbered,
+    system_messages,
+    tool_result_messages,
+    user_messages,
+)
+
+_QUIET = ("label", "model_change", "thinking_level_change", "session_info", "custom", "usage")
+HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": time_of(0), "cwd": "/w"}
+
+
+@dataclass(frozen=True, repr=False)
+class Session:
+    """Entries in file order, each with an id of its own, and the leaf (None: the place before the first entry)."""
+
+    entries: tuple[Entry, ...]
+    leaf_id: str | None
+
+    def __repr__(self) -> str:
+        return f"<{outline(self.entries)}; leaf {self.leaf_id}>"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """`entries` and `leafId`, as operations take them."""
+        return {"entries": list(self.entries), "leafId": self.leaf_id}
+
+    @cached_property
+    def by_id(self) -> dict[str, Entry]:
+        return {entry["id"]: entry for entry in self.entries}
+
+    @cached_property
+    def path(self) -> list[Entry]:
+        """From the root to the leaf."""
+        found = []
+        step = self.leaf_id
+        while step is not None:
+            found.append(self.by_id[step])
+            step = found[-1]["parentId"]
+        return found[::-1]
+
+    @cached_property
+    def path_ids(self) -> list[str]:
+        return [entry["id"] for entry in self.path]
+
+    @property
+    def path_alone(self) -> Session:
+        """The same without the entries that are not on the path."""
+        return Session(tuple(self.path), self.leaf_id)
+
+    @cached_property
+    def newest_compaction(self) -> int | None:
+        """Its place on the path, None without one."""
+        places = [place for place, entry in enumerate(self.path) if entry["type"] == "compaction"]
+        return places[-1] if places else None
+
+    @property
+    def content(self) -> str:
+        """The session as a file, header first."""
+        return content_of(self.entries)
+
+    def at(self, leaf_id: str | None) -> Session:
+        return Session(self.entries, leaf_id)
+
+    def with_draft(self, draft: Draft) -> Session:
+        """One more entry at the leaf. A `Back` that names nothing leaves the session as it is."""
+        builder = self._builder()
+        resolved = builder.resolved(draft)
+        if resolved is None:
+            return self
+        builder.append(resolved)
+        return Session(tuple(builder.entries), builder.leaf_id)
+
+    def resolved(self, draft: Draft) -> Draft | None:
+        """The draft with ids for every `Back`, None where there is nothing to name."""
+        return self._builder().resolved(draft)
+
+    def replaced(self, changed: dict[str, Entry]) -> Session:
+        """Some entries, by id, in another form."""
+        return Session(tuple(changed.get(entry["id"], entry) for entry in self.entries), self.leaf_id)
+
+    def _builder(self) -> Builder:
+        counts: dict[str, int] = {}
+        for entry in self.entries:
+            letter, number = entry["id"][:1], entry["id"][1:]
+            counts[letter] = max(counts.get(letter, 0), int(number))
+        return Builder(list(self.entries), self.leaf_id, dict(self.by_id), counts)
+
+
+def content_of(entries: Sequence[Any], header: Any = HEADER) -> str:
+    """A session file of these lines."""
+    lines = (json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in (header, *entries))
+    # a lone surrogate has no place in UTF-8 text and is written as an escape
+    return "".join(_encodable(line) + "\n" for line in lines)
+
+
+def _encodable(line: str) -> str:
+    return "".join(json.dumps(char)[1:-1] if "\ud800" <= char <= "\udfff" else char for char in line)
+
+
+# ---- trees -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def sessions(
+    max_size: int = 10,
+    *,
+    branches: bool = True,
+    edits: bool = True,
+    compactions: bool = True,
+    strays: bool = False,
+    counted: bool = True,
+    any_leaf: bool = False,
+) -> SearchStrategy[Session]:
+    """Sessions of up to `max_size` steps: a message, an answer with calls and their results, metadata, an edit, a
+    compaction, a branch summary, a step back on the path.
+
+    `strays`: results without a call, calls without a result. `counted`: answers report usage. `any_leaf`: the leaf is any
+    entry or none, not always the newest entry.
+    """
+    answers = assistant_messages(calls=False, counted=counted)
+    spoken = st.one_of(user_messages(), answers, bash_executions(), system_messages())
+    steps: list[SearchStrategy[list[Any]]] = [
+        spoken.map(lambda message: [_draft(message)]),
+        exchanges(counted=counted).map(lambda found: list(map(_draft, found))),
+        drafts(*_QUIET).map(_alone),
+        drafts("custom_message").map(_alone),
+    ]
+    if compactions:
+        steps.append(drafts("compaction").map(_alone))
+    if edits:
+        steps.append(drafts("context_edit").map(_alone))
+    if branches:
+        steps += [st.integers(1, 6).map(lambda far: [Go(far)]), drafts("branch_summary").map(_alone)]
+    if strays:
+        steps.append(tool_result_messages("t0").map(lambda message: [_draft(message)]))
+        steps.append(exchanges(counted=counted).map(lambda found: [_draft(found[0])]))
+    whole = st.lists(st.one_of(steps), max_size=max_size).map(_built)
+    if not any_leaf:
+        return whole
+    return st.builds(_moved, whole, st.integers(0, max_size * 2))
+
+
+def _draft(message: Message) -> Draft:
+    return {"type": "message", "message": message}
+
+
+def _alone(draft: Draft) -> list[Any]:
+    return [draft]
+
+
+def _built(parts: Sequence[list[Step]]) -> Session:
+    steps: list[Step] = []
+    for number, part in enumerate(parts):
+        if len(part) > 1:
+            part = [
+                _draft(message)
+                for message in renumbered([each["message"] for each in part if isinstance(each, dict)], number * 3)
+            ]
+        steps += part
+    builder = Builder().take(steps)
+    return Session(tuple(builder.entries), builder.entries[-1]["id"] if builder.entries else None)
+
+
+def _moved(session: Session, far: int) -> Session:
+    """The leaf is the entry so far back in the file; past the first one it is None."""
+    if far >= len(session.entries):
+        return session.at(None) if far else session
+    return session.at(session.entries[-1 - far]["id"])
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DamagedEntries:
+    """Entries of a file that no program wrote whole; `leaf_id` is the id of one of them."""
+
+    entries: tuple[Any, ...]
+    leaf_id: str | None
+
+    def __repr__(self) -> str:
+        return f"<{outline(self.entries)}; leaf {self.leaf_id}>"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {"entries": list(self.entries), "leafId": self.leaf_id}
+
+
+def _duplicate_id(entries: list[Any], place: int) -> None:
+    """The entry takes the id of the next one, which thus counts; the other way round an entry would be its own parent."""
+    if place + 1 < len(entries):
+        entries[place] = {**entries[place], "id": entries[place + 1]["id"]}
+
+
+def _dangling_parent(entries: list[Any], place: int) -> None:
+    entries[place] = {**entries[place], "parentId": "gone"}
+
+
+def _unknown_type(entries: list[Any], place: int) -> None:
+    entries[place] = {**entries[place], "type": "hologram"}
+
+
+def _null_content(entries: list[Any], place: int) -> None:
+    message = entries[place].get("message")
+    if isinstance(message, dict) and message.get("role") in ("user", "assistant", "toolResult", "system"):
+        entries[place] = {**entries[place], "message": {**message, "content": None}}
+
+
+def _absent_content(entries: list[Any], place: int) -> None:
+    message = entries[place].get("message")
+    if isinstance(message, dict) and message.get("role") in ("user", "assistant", "toolResult"):
+        without = {name: value for name, value in message.items() if name != "content"}
+        entries[place] = {**entries[place], "message": without}
+
+
+def _unknown_role(entries: list[Any], place: int) -> None:
+    if isinstance(entries[place].get("message"), dict):
+        entries[place] = {**entries[place], "message": {**entries[place]["message"], "role": "oracle"}}
+
+
+_DAMAGES = {
+    "dangling parent": _dangling_parent,
+    "unknown type": _unknown_type,
+    "unknown role": _unknown_role,
+    "null content": _null_content,
+    "absent content": _absent_content,
+    "duplicate id": _duplicate_id,
+}
+DAMAGES = tuple(_DAMAGES)
+
+
+def damaged_entries(*kinds: str, max_size: int = 8) -> SearchStrategy[DamagedEntries]:
+    """A session with one or two things wrong in it (of all kinds without an argument): what a reader has to bear."""
+    damage = st.tuples(st.sampled_from(kinds or DAMAGES), st.integers(0, max_size * 2))
+    return st.builds(_damaged, sessions(max_size), st.lists(damage, min_size=1, max_size=2))
+
+
+def _damaged(session: Session, damages: Sequence[tuple[str, int]]) -> DamagedEntries:
+    entries: list[Any] = list(session.entries)
+    for kind, place in damages if entries else ():
+        _DAMAGES[kind](entries, place % len(entries))
+    return DamagedEntries(tuple(entries), entries[-1]["id"] if entries else None)
+
+
+_NOISE = ("", " ", "not json", "{", '{"type":"message","id":"u9"', "null", "0", "[1,", "NaN", "\t")
+
+
+@dataclass(frozen=True)
+class DamagedContent:
+    """The text of a session file with lines in it that hold no entry. `session` is what is left of it."""
+
+    content: str
+    session: Session
+
+    def __repr__(self) -> str:
+        return f"<{self.content!r}>"
+
+
+def damaged_contents(max_size: int = 5) -> SearchStrategy[DamagedContent]:
+    """Blank and malformed lines before, between and after the lines of a session, and perhaps a torn last record."""
+    noise = st.lists(st.tuples(st.integers(0, max_size * 2), st.sampled_from(_NOISE)), max_size=3)
+    return st.builds(_noisy, sessions(max_size), noise, st.integers(0, 40))
+
+
+def _noisy(session: Session, noise: Sequence[tuple[int, str]], torn: int) -> DamagedContent:
+    lines = session.content.removesuffix("\n").split("\n")
+    remains = json.dumps({"type": "message", "id": "torn", "parentId": session.leaf_id})[:torn]
+    for place, text in noise:
+        lines.insert(place % (len(lines) + 1), text)
+    return DamagedContent("\n".join(lines) + "\n" + remains, session)
+
+
+def version_one_contents(max_size: int = 5) -> SearchStrategy[str]:
+    """Files of version 1: a list without ids and parents, whose compactions count lines."""
+    kept = st.integers(0, max_size * 2)
+    old = st.one_of(user_messages(), assistant_messages()).map(_draft) | kept.map(
+        lambda index: {"type": "compaction", "summary": "a", "tokensBefore": 1, "firstKeptEntryIndex": index}
+    )
+    return st.lists(old, max_size=max_size).map(_version_one)
+
+
+def _version_one(drafted: Sequence[Draft]) -> str:
+    header = {name: value for name, value in HEADER.items() if name != "version"}
+    return content_of([{**draft, "timestamp": time_of(number)} for number, draft in enumerate(drafted)], header)

@@ -1,0 +1,75 @@
+"""`handover`: A compacts sessions and writes them, B reads them and goes on, and back."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from compaction_conformance import terminal
+from compaction_conformance.connect import REFERENCE
+from compaction_conformance.golden.sessions import load_sessions
+from compaction_conformance.handover import Finding, HandOver, Party, hand_over
+from compaction_conformance.run import CONFORMANT, INCOMPLETE, NOT_CONFORMANT
+from compaction_conformance.verbs import common
+
+_SHOWN = 10
+
+
+def add(verbs: common.Verbs) -> None:
+    about = "one implementation compacts sessions, another reads them and goes on"
+    parser = common.add_verb(verbs, "handover", main, about, common.talk_group)
+    parser.add_argument("a", metavar="A", help="who writes first: a name, python:MODULE, or a command")
+    parser.add_argument("b", metavar="B", help="who reads and goes on")
+    parser.add_argument("sessions", type=Path, nargs="*", metavar="SESSION", help="files (the golden sessions)")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Hands the sessions over, prints what came of it, and returns the exit code."""
+    files = options.sessions or [session.file for session in load_sessions()]
+    a, b = options.a, options.b
+    names = (a, b) if a != b else (f"{a} (1)", f"{b} (2)")
+    progress, began = common.Progress(len(files)), time.monotonic()
+    with ExitStack() as stack:
+        sides = [common.connected(stack, name, options) for name in (a, b, REFERENCE)]
+        first, second = (Party(name, side) for name, side in zip(names, sides[:2], strict=True))
+        result = hand_over(first, second, Party("the reference", sides[2]), files, progress.of)
+    progress.end()
+    print(report(result, names, time.monotonic() - began))
+    if result.incomplete:
+        return INCOMPLETE
+    return NOT_CONFORMANT if result.findings else CONFORMANT
+
+
+def report(result: HandOver, names: tuple[str, str], seconds: float) -> str:
+    """The findings, then one line of counts."""
+    blocks = [_block(finding, names) for finding in result.findings[:_SHOWN]]
+    if rest := result.findings[_SHOWN:]:
+        blocks.append(terminal.printable(f"… and {len(rest)} more: {', '.join(finding.session for finding in rest)}"))
+    if result.incomplete:
+        blocks.append(f"incomplete: {terminal.printable(result.incomplete)}")
+    handed = result.sessions - len(result.findings)
+    counts = (
+        f"{' → '.join((*names, names[0]))}: {handed} of {result.sessions} sessions handed over, "
+        f"{result.compactions} compactions, {result.answers} answers compared, "
+        f"{result.kept_bytes} bytes left as they were, {result.rewritten} old files rewritten, "
+        f"{result.refused} refused by both, {seconds:.1f} s"
+    )
+    return "\n\n".join([*blocks, terminal.printable(counts)])
+
+
+def _block(finding: Finding, names: tuple[str, str]) -> str:
+    difference = finding.difference
+    rows = [
+        ("step", finding.step),
+        ("blame", finding.who),
+        ("in", finding.operation),
+        ("at", difference.pointer or "the whole answer"),
+        ("one", terminal.shown(difference.want)),
+        ("other", terminal.shown(difference.got)),
+    ]
+    if difference.note:
+        rows.append(("note", difference.note))
+    head = terminal.printable(f"FAIL {finding.session} · {' → '.join(names)}")
+    return "\n".join([head, *(f"  {name:<6} {terminal.printable(text)}" for name, text in rows)])

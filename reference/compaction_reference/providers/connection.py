@@ -1,0 +1,85 @@
+"""One POST and its response, within bounds: to the given address only (no redirect, no proxy of the environment), once,
+with a limit on bytes and on time. What goes wrong on the way is a `Lost`."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import httpx
+
+from .failure import Failed
+from .target import Request, Target
+
+MAX_BODY_BYTES = 16 << 20
+MAX_SECONDS = 600.0
+
+
+class Lost(Exception):
+    """The exchange ended too early. `started`: after the status line. `silent`: nothing came any more; otherwise the
+    connection was dropped."""
+
+    def __init__(self, *, started: bool, silent: bool) -> None:
+        super().__init__("silent" if silent else "dropped")
+        self.started, self.silent = started, silent
+
+
+class Answer:
+    """A status, and a body that arrives piece by piece."""
+
+    def __init__(self, response: httpx.Response, deadline: float) -> None:
+        self.status = response.status_code
+        self.phrase = response.reason_phrase
+        self.headers = response.headers
+        self._response = response
+        self._deadline = deadline
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body as it comes. Raises `Lost`, and `Failed` where there is too much of it."""
+        size = 0
+        try:
+            for chunk in self._response.iter_raw():
+                size += len(chunk)
+                if size > MAX_BODY_BYTES:
+                    raise Failed(f"The response has more than {MAX_BODY_BYTES} bytes")
+                yield chunk
+                if time.monotonic() > self._deadline:
+                    raise Lost(started=True, silent=True)
+        except httpx.TimeoutException:
+            raise Lost(started=True, silent=True) from None
+        except (httpx.TransportError, httpx.StreamError):
+            raise Lost(started=True, silent=False) from None
+
+    def text(self) -> str:
+        """The whole body as text; bytes that are no UTF-8 are replaced, a byte order mark is dropped."""
+        return b"".join(self.chunks()).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+@contextmanager
+def post(target: Target, request: Request) -> Iterator[Answer]:
+    """Send a request and hand over the response. Raises `Lost` where there is none."""
+    limit = request.whole_seconds or MAX_SECONDS
+    deadline = time.monotonic() + limit
+    headers = {"accept-encoding": "identity", "connection": "close", **request.headers}
+    seconds = min(target.timeout, limit)
+    with httpx.Client(verify=_trusted(), timeout=seconds, trust_env=False, follow_redirects=False) as client:
+        url = target.base_url.rstrip("/") + request.path
+        wire = client.build_request("POST", url, json=request.body, headers=headers)
+        try:
+            response = client.send(wire, stream=True)
+        except httpx.TimeoutException:
+            raise Lost(started=False, silent=True) from None
+        except httpx.TransportError:
+            raise Lost(started=False, silent=False) from None
+        try:
+            yield Answer(response, deadline)
+        finally:
+            response.close()
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)
