@@ -33,7 +33,7 @@ _REQUESTS = 5000
 _SIZES = (50_000, 100_000, 200_000, 400_000)
 _LARGE = 100_000
 _SHAPES = (30, 0)
-_RUNS = 5
+_RUNS = 15
 _SETTINGS = {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 20000}
 
 

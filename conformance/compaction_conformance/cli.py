@@ -12,10 +12,10 @@ from importlib.metadata import version
 
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.run import INCOMPLETE
-from compaction_conformance.verbs import common, compare, files, look, overflow, replay, serve
+from compaction_conformance.verbs import common, compare, files, handover, look, overflow, replay, serve
 from compaction_conformance.verbs import run as run_verb
 
-_VERBS = (run_verb, look, replay, compare, files, overflow, serve)
+_VERBS = (run_verb, look, replay, compare, handover, files, overflow, serve)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,8 +2,8 @@
 
 mutmut finds the places and makes the changes. It runs tests in processes of its own, which is too slow for some
 ten thousand mutants and a few thousand vectors; so only its operators are used, and `mutation` runs the vectors.
-Left out: modules without rules (the handshake, types, the program around stdin), and the two mutants of a text that
-change its letter case, since a third one already changes the text.
+Left out: modules without rules (types, the program around stdin), provider clients, which have a corpus of responses
+in place of vectors, and the two mutants of a text that change its letter case, since a third one changes the text.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ import compaction_reference
 from compaction_conformance.errors import Unavailable
 
 PACKAGE_DIR = Path(compaction_reference.__file__).parent
-_WITHOUT_RULES = ("__init__", "__main__", "types", "harness.__init__")
+_WITHOUT_RULES = ("__main__", "types")
+_WITHOUT_VECTORS = ("providers",)  # judged by real responses (fixtures/overflow), not by vectors
 
 
 @dataclass(frozen=True)
 class Mutant:
     """`before` became `after` in `function` (empty: outside of any) of a module such as `cut_point` or
-    `harness.tokens`. `first_line` to `last_line` (from 1) is the statement around it; `source` the whole module."""
+    `harness.tokens`. `statement` is what stands around it, on the lines `first_line` to `last_line` (from 1); `source`
+    is the whole module."""
 
     id: str
     module: str
     function: str
     before: str
     after: str
+    statement: str
     first_line: int
     last_line: int
     source: str
@@ -44,7 +47,12 @@ def module_names() -> tuple[str, ...]:
     """The modules of the reference that state rules, by name."""
     paths = (path.relative_to(PACKAGE_DIR).with_suffix("") for path in sorted(PACKAGE_DIR.rglob("*.py")))
     names = (".".join(path.parts) for path in paths)
-    return tuple(name for name in names if name not in _WITHOUT_RULES)
+    return tuple(name for name in names if not _is_left_out(name))
+
+
+def _is_left_out(name: str) -> bool:
+    first, _, last = name.rpartition(".")
+    return last == "__init__" or name in _WITHOUT_RULES or first in _WITHOUT_VECTORS
 
 
 def module_path(name: str) -> Path:
@@ -97,12 +105,14 @@ def _mutants(name: str, source: str) -> Iterator[Mutant]:
         end = starts[place.end.line - 1] + place.end.column
         after = _text(module, mutation.mutated_node, node)
         function, first, last = statements.around(node, place)
-        own = (function, " ".join(source[starts[first - 1] : starts[last]].split()), source[start:end], after)
+        statement = " ".join(source[starts[first - 1] : starts[last]].split())
+        own = (function, statement, source[start:end], after)
         seen[own] += 1
         digest = hashlib.sha256("\0".join((*own, str(seen[own]))).encode()).hexdigest()[:10]
         changed = source[:start] + after + source[end:]
         if _compiles(changed):
-            yield Mutant(f"{name}:{function}:{digest}", name, function, source[start:end], after, first, last, changed)
+            key = f"{name}:{function}:{digest}"
+            yield Mutant(key, name, function, source[start:end], after, statement, first, last, changed)
 
 
 def _compiles(source: str) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance import mutated_package
+from compaction_conformance.equivalence import reason_for
 from compaction_conformance.expectation import Error, Reply, Result
 from compaction_conformance.implementation import Request
 from compaction_conformance.in_process import InProcess
@@ -105,8 +106,11 @@ class Campaign:
         if killer is not None:
             recent[:] = [killer, *(one for one in recent if one != killer)][:_RECENT]
             return Fate(mutant, KILLED, self.passed[killer].id)
-        reason = self.equivalent.get(mutant.id, "")
-        return Fate(mutant, EQUIVALENT if reason else SILENT, reason=reason)
+        reason = reason_for(mutant)
+        if reason is not None:
+            return Fate(mutant, EQUIVALENT, reason=reason.text)
+        written = self.equivalent.get(mutant.id, "")
+        return Fate(mutant, EQUIVALENT if written else SILENT, reason=written)
 
     def _candidates(self, mutant: Mutant, recent: Iterable[int]) -> list[int]:
         lines = range(mutant.first_line, mutant.last_line + 1)

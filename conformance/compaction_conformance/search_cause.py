@@ -13,7 +13,7 @@ from compaction_conformance.expectation import Verdict
 
 @dataclass(frozen=True, order=True)
 class Cause:
-    """`shape` is the pointer to the first difference, with `*` for every index."""
+    """`shape` is the pointer to the first difference, as far as the first list on the way, with `*` for its index."""
 
     requirement: str
     operation: str
@@ -32,7 +32,10 @@ def cause_of(verdict: Verdict, operation: str, params: Any, requirement: str = "
 
 
 def shape_of(pointer: str) -> str:
-    return "/".join("*" if part.isdigit() else part for part in pointer.split("/"))
+    """Which element of a list differs, and in what, is no other cause: that depends on the example."""
+    parts = pointer.split("/")
+    index = next((place for place, part in enumerate(parts) if part.isdigit()), len(parts))
+    return "/".join([*parts[:index], *(["*"] if index < len(parts) else [])])
 
 
 def requirement_for(operation: str, params: Any, pointer: str, failure: str = "mismatch") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Expectation, ExpectReading, read_expectation
@@ -51,6 +51,9 @@ class Vector:
         return json.dumps(self.params, separators=(",", ":"))
 
 
+AnyVector = TypeVar("AnyVector", bound=Vector)
+
+
 def load_vectors(directories: Iterable[Path], spec: Spec) -> tuple[Vector, ...]:
     """All vectors of the folders, by file name. Raises `InvalidInput` for the first one that is not sound."""
     vectors: dict[str, Vector] = {}
@@ -77,8 +80,8 @@ def load_vectors(directories: Iterable[Path], spec: Spec) -> tuple[Vector, ...]:
 
 
 def select(
-    vectors: Iterable[Vector], *, only: str | None = None, edition: str | None = None, profile: str | None = None
-) -> tuple[Vector, ...]:
+    vectors: Iterable[AnyVector], *, only: str | None = None, edition: str | None = None, profile: str | None = None
+) -> tuple[AnyVector, ...]:
     """Those of an edition and a profile whose id, requirement, operation or chapter fits the pattern.
 
     The pattern knows shell wildcards; a bare word that is nobody's whole id also matches what it begins.

@@ -19,6 +19,7 @@ from .types import Json
 
 _PARSE_ERROR, _INVALID_REQUEST, _UNKNOWN_METHOD, _TROUBLE, _REFUSAL = -32700, -32600, -32601, -32603, -32000
 _MESSAGE_LENGTH = 300
+_TOO_MUCH = "nested too deeply, or too large"
 
 PROFILES = {PROFILE: operations, harness.PROFILE: harness_operations}
 
@@ -33,8 +34,10 @@ class Server:
         """The response to one request line."""
         try:
             request = parse_json(line.decode("utf-8"))
-        except (ValueError, RecursionError, MemoryError) as error:
+        except ValueError as error:
             return _failure(None, _PARSE_ERROR, _cut(str(error)))
+        except (RecursionError, MemoryError):
+            return _failure(None, _PARSE_ERROR, f"the line is {_TOO_MUCH}")
         request_id = request.get("id") if isinstance(request, dict) else None
         if not isinstance(request_id, (str, int, float)) or isinstance(request_id, bool):
             return _failure(None, _INVALID_REQUEST, "no JSON-RPC request with an id")
@@ -58,6 +61,8 @@ def _called(served: ModuleType, method: str, params: Any, request_id: Any) -> Js
         return _refusal(request_id, refusal)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return _refusal(request_id, malformed(f"params of another shape: {type(error).__name__}: {error}"))
+    except (RecursionError, MemoryError):
+        return _failure(request_id, _TROUBLE, f"the params are {_TOO_MUCH}")
     except Exception as error:  # one request in trouble must not end the process
         return _failure(request_id, _TROUBLE, _cut(f"{type(error).__name__}: {error}"))
 
@@ -84,7 +89,7 @@ def _line(response: Json) -> str:
     try:
         return _text(response)
     except (RecursionError, MemoryError):
-        return _text(_failure(response["id"], _TROUBLE, "the result is nested too deeply or too large"))
+        return _text(_failure(response["id"], _TROUBLE, f"the result is {_TOO_MUCH}"))
 
 
 def _text(response: Json) -> str:

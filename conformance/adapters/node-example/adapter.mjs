@@ -154,8 +154,9 @@ function answerTo(line) {
     } catch {
         return { id: null, error: { code: -32700, message: "the line is not JSON" } };
     }
-    const { id = null, method, params } = request ?? {};
-    if (typeof id !== "number" || typeof method !== "string") return { id, error: { code: -32600, message: "no JSON-RPC request" } };
+    const { method, params } = request ?? {};
+    const id = typeof request?.id === "number" ? request.id : null;
+    if (id === null || typeof method !== "string") return { id, error: { code: -32600, message: "no JSON-RPC request" } };
     try {
         if (method === "initialize") return { id, result: initialize() };
         if (!Object.hasOwn(OPERATIONS, method)) return { id, error: { code: -32601, message: `no operation ${method}` } };

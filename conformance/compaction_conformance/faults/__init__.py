@@ -20,11 +20,35 @@ from compaction_conformance.faults import (
 )
 from compaction_conformance.faults.fault import Fault, Patched
 
-__all__ = ["FAULTS", "SEED_CHAPTERS", "Fault", "Patched", "plugged"]
+__all__ = ["FAULTS", "NEAR", "SEED_CHAPTERS", "Fault", "Patched", "plugged"]
 
 _MODULES = (sessions, contexts, counts, overflows, cuts, summaries, controls, harnesses, advised)
 
 FAULTS: dict[str, Fault] = {fault.id: fault for module in _MODULES for fault in module.FAULTS}
+
+NEAR = frozenset(
+    f"FLT-{name}"
+    for name in (
+        "session-old-roles session-written-early session-second-header tree-first-of-two append-no-snapshot "
+        "projection-repairs projection-empty-branch projection-no-content edits-whole-message snapshot-lost "
+        "snapshot-doubled fold-other-branch llm-merged llm-branch-dropped usage-of-aborted usage-oldest-anchor "
+        "usage-total-ignored usage-dropped-by-metadata usage-unknown-window estimate-bytes estimate-code-points "
+        "estimate-calls-weightless estimate-kinds-doubled settings-group-replaced settings-unchecked "
+        "settings-zero-is-default trigger-share trigger-half-reserve trigger-late trigger-early overflow-rate-limit "
+        "overflow-status-429 overflow-good-answers overflow-silent-one-provider overflow-silent-no-cache "
+        "overflow-tool-use overflow-length-exact overflow-length-always overflow-no-body-nobody cut-before-budget "
+        "cut-above-budget cut-no-split cut-whole-file recovery-cut-stays prepare-system-summarised files-not-carried "
+        "files-overlap files-other-tools files-failed-calls summary-previous-lost summary-headings-free "
+        "summary-everything-cut summary-whole-reserve summary-quota-repeated summary-no-growth summary-files-lost "
+        "summary-context-not-sent branch-oldest-first branch-tool-results branch-custom-ignored branch-lists-lost "
+        "branch-aborted-fails branch-other-reserve control-queue-all control-threshold-continues "
+        "control-cancel-ignored control-navigation-message-left control-navigation-unasked harness-error-stored "
+        "harness-torn-line harness-failed-shown estimate-excluded-bash estimate-damaged summary-aborted-stored "
+        "summary-unknown-window classifier-json classifier-markup classifier-numbers classifier-long "
+        "classifier-stated classifier-things classifier-filtered classifier-status control-same-millisecond"
+    ).split()
+)
+"""Faults whose report is of a neighbouring bug: the same rule area, another slip."""
 
 SEED_CHAPTERS = {
     "000-entry": "from entries to messages",

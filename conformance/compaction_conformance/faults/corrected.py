@@ -6,6 +6,7 @@ every MUST, which shows that safety costs no conformance. Each rule also gives a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,8 +76,8 @@ def _whole_block(block: Any) -> Any:
     kind = own.get("type")
     if kind in ("text", "thinking"):
         return own if isinstance(own.get(kind), str) else None
-    if kind == "toolCall":
-        return {"name": "", "arguments": {}, **{name: own[name] for name in own if own[name] is not None}}
+    if kind == "toolCall" and "arguments" not in own:  # its name is what is left of it
+        return {"type": "text", "text": own["name"]} if isinstance(own.get("name"), str) else None
     return own or None
 
 
@@ -101,12 +102,13 @@ def _unless(*decisions: str) -> Any:
     def change(right: Any, text: str, provider: Any = None) -> Any:
         from compaction_reference.recommended_overflow import classify_text
 
-        return right(text, provider) and classify_text({"errorMessage": text})["because"] not in decisions
+        plain = re.sub("(?i)throttling error|service unavailable", "", text)  # where they count, an exclusion says so
+        return right(text, provider) and classify_text({"errorMessage": plain})["because"] not in decisions
 
     return change
 
 
-_QUOTA = ("OVD-12", "OVD-13", "OVD-14", "OVD-15")
+_QUOTA = ("OVD-12", "OVD-13", "OVD-14", "OVD-15", "OVD-19")
 _SMALL = ("OVD-01", "OVD-16")
 
 

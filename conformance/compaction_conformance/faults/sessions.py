@@ -118,8 +118,8 @@ FAULTS = (
     Fault(
         "FLT-session-old-roles",
         ("SES-32",),
-        gh("earendil-works/pi/pull/9337"),
-        "pi",
+        changelog(),
+        "ports of pi",
         "a file of version 2 keeps its old role, which no rule knows",
         {"session_file.migrate": edited("if version < 3:", "if version < 2:")},
     ),

@@ -354,7 +354,7 @@ FAULTS = (
     Fault(
         "FLT-summary-context-not-sent",
         ("SUM-75",),
-        pi(9512),
+        pi(9602),
         "pi before live contexts",
         "the live context is written out although it would fit",
         {"summary.fits": always(False)},

@@ -27,7 +27,8 @@ from compaction_conformance.judge import NOTHING, Difference, first_difference
 
 
 class Violation(Exception):
-    """A property does not hold. `operation` is the one whose answer shows it, `failure` a class of `spec/protocol.md`."""
+    """A property does not hold. `operation` is the one whose answer shows it, `failure` a class of
+    `spec/protocol.md`."""
 
     def __init__(
         self, what: str, operation: str, *, failure: str = "mismatch", difference: Difference | None = None
@@ -100,7 +101,8 @@ class Ask:
 
 
 def equal(operation: str, want: Any, got: Any, what: str = "it is another value", at: str = "") -> None:
-    """Compares as `fixtures/README.md` compares, but without placeholders. `at` is where in the answer the value stands."""
+    """Compares as `fixtures/README.md` compares, but without placeholders. `at` is where in the answer the value
+    stands."""
     if found := first_difference(_literal(want), _literal(got)):
         pointer = at + found.pointer
         raise Violation(what, operation, difference=Difference(pointer, found.want, found.got))
@@ -126,7 +128,8 @@ Check = Callable[[Ask, Any], None]
 
 @dataclass(frozen=True)
 class Property:
-    """`requirements`: the first is the one it is about. `operations`: the first is the one it judges, the rest it needs.
+    """`requirements`: the first is the one it is about. `operations`: the first is the one it judges, the rest it
+    needs.
     `weight`: how many examples of another property one of this costs."""
 
     id: str

@@ -67,7 +67,8 @@ def a_session_only_grows(ask: Ask, scenario: Any) -> None:
 
 @prop("CTL-paired-events", rules="CTL-51 CTL-53", asks=_RUN, given=_ALL, weight=2)
 def what_starts_ends(ask: Ask, scenario: Any) -> None:
-    """Every start of a compaction, a run or a turn is followed by its end before the next one starts."""
+    """Every start of a compaction, a run or a turn has its end before the next one starts, and every end that tells
+    of no failure has its start."""
     pairs = {"compaction_start": "compaction_end", "agent_start": "agent_end", "turn_start": "turn_end"}
     open_ones: set[str] = set()
     for place, item in enumerate(_trace(ask, scenario)):
@@ -77,7 +78,8 @@ def what_starts_ends(ask: Ask, scenario: Any) -> None:
             open_ones.add(event)
         for start, end in pairs.items():
             if event == end:
-                holds(start in open_ones, _RUN, f"{end} without a start", f"/trace/{place}/event")
+                begun = start in open_ones or "failure" in item
+                holds(begun, _RUN, f"{end} without a start", f"/trace/{place}/event")
                 open_ones.discard(start)
     equal(_RUN, [], sorted(open_ones), "something did not end", "/trace")
 

@@ -26,7 +26,8 @@ def conversion_is_done_once(ask: Ask, talk: list[Any]) -> None:
 
 @prop("LLM-parts", rules="LLM-03", asks=_LLM, given=_TWO)
 def conversion_goes_one_by_one(ask: Ask, two: tuple[list[Any], list[Any]]) -> None:
-    """Two conversations converted together are what they are apart: nothing is merged, moved or dropped between them."""
+    """Two conversations converted together are what they are apart: nothing is merged, moved or dropped between
+    them."""
     first, second = (ask(_LLM, {"messages": talk})["messages"] for talk in _apart(two))
     equal(
         _LLM, [*first, *second], ask(_LLM, {"messages": [*_apart(two)[0], *_apart(two)[1]]})["messages"], at="/messages"
@@ -79,7 +80,8 @@ def model_roles_pass_untouched(ask: Ask, talk: list[Any]) -> None:
     given=messages("bashExecution", "custom", "branchSummary", "compactionSummary"),
 )
 def words_survive_the_conversion(ask: Ask, message: Any) -> None:
-    """The words of a summary, an extension or a command stand in the converted message as they were, one after the other."""
+    """The words of a summary, an extension or a command stand in the converted message as they were, one after the
+    other."""
     found = ask(_LLM, {"messages": [message]})["messages"][0]
     content = message.get("content")
     if isinstance(content, list):

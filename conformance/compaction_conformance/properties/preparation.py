@@ -74,7 +74,8 @@ def nothing_is_lost_and_nothing_doubled(ask: Ask, example: tuple[Session, int]) 
 
 @prop("PRE-tool-result", rules="PRE-12 CUT-01", asks=f"{_PREPARE} {_MESSAGES} {_SOURCES}", given=_CASES)
 def the_kept_part_begins_at_a_cut_point(ask: Ask, example: tuple[Session, int]) -> None:
-    """The first message that is kept is no tool result and no system message, unless nothing that is kept can be cut."""
+    """The first message that is kept is no tool result and no system message, unless nothing that is kept can be
+    cut."""
     session, budget = example
     preparation = _prepare(ask, session, budget)
     if preparation is not None:
@@ -225,7 +226,8 @@ def a_larger_budget_summarises_no_more(ask: Ask, example: tuple[Session, int, in
 
 @prop("PRE-files", rules="FIL-14 FIL-15 FIL-16 FIL-17", asks=f"{_PREPARE} files/lists", given=_CASES)
 def files_are_those_of_what_is_summarised(ask: Ask, example: tuple[Session, int]) -> None:
-    """The file lists are those of the summarised messages and of the newest compaction, unless an extension wrote it."""
+    """The file lists are those of the summarised messages and of the newest compaction, unless an extension wrote
+    it."""
     session, budget = example
     preparation = _prepare(ask, session, budget)
     if preparation is None:
@@ -241,7 +243,8 @@ def files_are_those_of_what_is_summarised(ask: Ask, example: tuple[Session, int]
 
 @prop("PRE-compacted", rules="PRJ-06 PRE-16 PRE-09", asks=f"{_PREPARE} {_MESSAGES} {_SOURCES}", given=_CASES)
 def a_compaction_leaves_summary_and_kept_part(ask: Ask, example: tuple[Session, int]) -> None:
-    """After the compaction that was prepared the model sees its summary and what was kept, and nothing else of before."""
+    """After the compaction that was prepared the model sees its summary and what was kept, and nothing else of
+    before."""
     session, budget = example
     preparation = _prepare(ask, session, budget)
     if preparation is None:
@@ -261,7 +264,8 @@ def a_compaction_leaves_summary_and_kept_part(ask: Ask, example: tuple[Session, 
 
 @prop("PRE-terminates", rules="PRE-04 PRE-06", asks=_PREPARE, given=st.tuples(sessions(8), _BUDGETS), weight=2)
 def compacting_comes_to_an_end(ask: Ask, example: tuple[Session, int]) -> None:
-    """Compaction after compaction, with a message between two, summarises ever newer entries, and without one it stops."""
+    """Compaction after compaction, with a message between two, summarises ever newer entries, and without one it
+    stops."""
     session, budget = example
     for round_number in range(4):
         preparation = _prepare(ask, session, budget)

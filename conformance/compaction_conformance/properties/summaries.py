@@ -101,7 +101,8 @@ def a_compaction_is_what_was_prepared(ask: Ask, example: tuple[Session, int, Any
 
 @prop("SUM-requests", rules="SUM-35 SUM-28 SUM-27 SUM-19", asks=f"{_COMPACT} {_PREPARE}", given=_COMPACTIONS)
 def there_are_two_requests_at_most(ask: Ask, example: tuple[Session, int, Any, int]) -> None:
-    """History and first part of a turn are asked for once each, without tools and cache, each under an id of its own."""
+    """History and first part of a turn are asked for once each, without tools and cache, each under an id of its
+    own."""
     params = _params(example, [_reply("ONE"), _reply("TWO")], sessionId="live")
     preparation, requests = _prepared(ask, params), ask(_COMPACT, params)["requests"]
     if preparation is None:

@@ -9,10 +9,10 @@ def test_my_projection(session):
     my_port.project(session.entries, session.leaf_id)
 ```
 
-Everything is JSON, as it travels in the plug-in protocol: dicts, lists, texts, numbers. Values are sound unless a name says
-`damaged`; what the rules leave open (a QUIRK, a SHOULD) is kept out unless it is asked for, so that two right
-implementations agree on them. Examples shrink to sessions that a person can read: ids are `u1 a1 t1 …` in file order, times
-are one second apart, texts become `a`, and a branch, an edit or a compaction that does not matter disappears.
+Everything is JSON, as it travels in the plug-in protocol: dicts, lists, texts, numbers. Values are sound unless a
+name says `damaged`; what the rules leave open (a QUIRK, a SHOULD) is kept out unless it is asked for, so that two right
+implementations agree on them. Examples shrink to sessions that a person can read: ids are `u1 a1 t1 …` in file order,
+times are one second apart, texts become `a`, and a branch, an edit or a compaction that does not matter disappears.
 
 | module | what it makes |
 |---|---|

@@ -46,7 +46,8 @@ Step = Draft | Go
 
 @dataclass
 class Builder:
-    """Entries in file order and the leaf. Letters of ids: `u` user, `a` assistant, `t` tool result, `s` system, `b` shell
+    """Entries in file order and the leaf. Letters of ids: `u` user, `a` assistant, `t` tool result, `s` system, `b`
+    shell
     run, `x` custom message, `z` branch summary, `e` edit, `c` compaction, `l` label, others for what is no message."""
 
     entries: list[Entry] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Drafts and entries of all eleven types.
 
-A draft is an entry before it is appended (`spec/protocol.md`). Drafts that name other entries hold a `Back` in the place of
-the id: so many entries back on the path that they are appended to. `sessions.Builder` puts the ids in.
+A draft is an entry before it is appended (`spec/protocol.md`). Drafts that name other entries hold a `Back` in the
+place of the id: so many entries back on the path that they are appended to. `sessions.Builder` puts the ids in.
 """
 
 from __future__ import annotations

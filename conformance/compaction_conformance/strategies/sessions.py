@@ -133,8 +133,8 @@ def sessions(
     """Sessions of up to `max_size` steps: a message, an answer with calls and their results, metadata, an edit, a
     compaction, a branch summary, a step back on the path.
 
-    `strays`: results without a call, calls without a result. `counted`: answers report usage. `any_leaf`: the leaf is any
-    entry or none, not always the newest entry.
+    `strays`: results without a call, calls without a result. `counted`: answers report usage. `any_leaf`: the leaf
+    is any entry or none, not always the newest entry.
     """
     answers = assistant_messages(calls=False, counted=counted)
     spoken = st.one_of(user_messages(), answers, bash_executions(), system_messages())
@@ -206,7 +206,8 @@ class DamagedEntries:
 
 
 def _duplicate_id(entries: list[Any], place: int) -> None:
-    """The entry takes the id of the next one, which thus counts; the other way round an entry would be its own parent."""
+    """The entry takes the id of the next one, which thus counts; the other way round an entry would be its own
+    parent."""
     if place + 1 < len(entries):
         entries[place] = {**entries[place], "id": entries[place + 1]["id"]}
 

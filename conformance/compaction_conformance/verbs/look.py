@@ -7,8 +7,9 @@ import argparse
 from compaction_conformance import adapters, schemas, terminal
 from compaction_conformance.connect import REFERENCE
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.golden.sweep_run import load_sweeps
 from compaction_conformance.json_files import read_json
-from compaction_conformance.spec import Requirement
+from compaction_conformance.spec import Requirement, Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
 
@@ -38,10 +39,21 @@ def main(options: argparse.Namespace) -> int:
             count = sum(rule in vector.requirements for vector in vectors)
             print(f"{rule.id}  {rule.level:<6}  {count:>3} vectors  {rule.title}")
     else:
-        for chapter in spec.chapters:
-            count = sum(vector.requirement.chapter == chapter.slug for vector in vectors)
-            print(f"{chapter.slug:<24} {len(chapter.requirements):>3} requirements {count:>4} vectors  {chapter.title}")
+        _list_chapters(spec, vectors)
     return 0
+
+
+def _list_chapters(spec: Spec, vectors: tuple[Vector, ...]) -> None:
+    """How each chapter is judged: by plain vectors, by scenarios, by answers in the sweeps of the golden sessions."""
+    scenarios = [vector for vector in vectors if vector.operation == "control/run"]
+    sweeps = load_sweeps(spec)
+    print(f"{'chapter':<24} requirements  vectors  scenarios  sweep answers  title")
+    for chapter in spec.chapters:
+        played = sum(vector.requirement.chapter == chapter.slug for vector in scenarios)
+        judged = sum(vector.requirement.chapter == chapter.slug for vector in vectors) - played
+        answers = sum(sweep.answers for sweep in sweeps if sweep.chapter == chapter.slug)
+        counts = f"{len(chapter.requirements):>12}  {judged:>7}  {played:>9}  {answers:>13}"
+        print(f"{chapter.slug:<24} {counts}  {chapter.title}")
 
 
 def explain(options: argparse.Namespace) -> int:

@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compaction_conformance import terminal
+from compaction_conformance.golden.sweep_run import load_sweeps, run_sweeps, shown_outcome
+from compaction_conformance.golden.variant_run import load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
 from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
-from compaction_conformance.vectors import Vector
+from compaction_conformance.vectors import Vector, select
 from compaction_conformance.verbs import common
 
 
@@ -18,6 +20,7 @@ def add(verbs: common.Verbs) -> None:
     groups = (common.implementation_group, common.selection_group, common.failures_group)
     about = "run the vectors against an implementation"
     parser = common.add_verb(verbs, "run", main, about, *groups, common.processes_group)
+    parser.add_argument("--sweeps", action="store_true", help="every prefix and leaf of the golden sessions, too")
     parser.add_argument("--strict", action="store_true", help="advice (SHOULD) counts too")
     parser.add_argument("--declared-only", action="store_true", help="do not hold undeclared operations against it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome as JSON Lines")
@@ -27,10 +30,14 @@ def add(verbs: common.Verbs) -> None:
 
 def main(options: argparse.Namespace) -> int:
     spec, vectors = common.load_suite(options)
-    progress = common.Progress(len(vectors))
+    sweeps = select(load_sweeps(spec), **_choice(options)) if options.sweeps else ()
+    variants = select(load_variants(spec), **_choice(options)) if options.sweeps else ()
+    progress = common.Progress(len(vectors) + len(sweeps) + len(variants))
     with ExitStack() as stack:
         sides = common.connected_many(stack, options)
         report = run(sides[0], vectors, progress.step) if len(sides) == 1 else run_shared(sides, vectors, progress.step)
+        swept = run_sweeps(sides, sweeps, progress.step) + run_variants(sides, variants, progress.step)
+    report = RunReport(report.implementation, report.outcomes + swept)
     progress.end()
     exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
     blocks = _failure_blocks(report, options)
@@ -45,6 +52,10 @@ def main(options: argparse.Namespace) -> int:
     if options.junit:
         write_junit(options.junit, report, blocks)
     return exit_code
+
+
+def _choice(options: argparse.Namespace) -> dict[str, str | None]:
+    return {"only": options.only, "edition": options.edition, "profile": options.profile}
 
 
 def smoke(options: argparse.Namespace) -> int:
@@ -69,9 +80,10 @@ def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str,
     blocks = {}
     for outcome in report.outcomes:
         if outcome.status == FAILED:
-            repro = write_repro(options.repro, outcome.vector, options.edition, options.profile)
+            example = shown_outcome(outcome)
+            repro = write_repro(options.repro, example.vector, options.edition, options.profile)
             label = report.implementation.label
-            blocks[outcome.vector.id] = terminal.failure_block(outcome, label, options.implementation, repro)
+            blocks[outcome.vector.id] = terminal.failure_block(example, label, options.implementation, repro)
     return blocks
 
 

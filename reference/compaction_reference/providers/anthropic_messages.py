@@ -44,7 +44,7 @@ def request(target: Target) -> Request:
 
 
 def refusal(answer: Answer, target: Target) -> str:
-    """The whole body is kept, whatever its shape; of one with a member `message` that member. (RSP-12)"""
+    """The whole body is kept, whatever its shape; of one with a member `message` that member. (RSP-12, RSP-13)"""
     try:
         text = answer.text()
     except Lost:
@@ -54,6 +54,7 @@ def refusal(answer: Answer, target: Target) -> str:
 
 
 def read(answer: Answer, reply: Reply) -> None:
+    """(RSP-33, RSP-37)"""
     spent: dict[str, float] = dict.fromkeys(_COUNTS, 0)
     started = ended = False
     for event in events(answer.chunks()):
@@ -86,12 +87,12 @@ def _value(event: Event) -> Any:
 
 
 def _counted(spent: Any) -> dict[str, float]:
-    """The counts that are told; the others stay as they are. Input does not include what came from a cache. (RSP-06)"""
+    """The counts that are told; the others stay as they are. Input does not include what came from a cache. (RSP-04)"""
     return {name: count(spent, name) for name in _COUNTS if member(spent, name) is not None}
 
 
 def _read_stop(delta: Any, reply: Reply) -> None:
-    """(RSP-23)"""
+    """(RSP-05, RSP-06)"""
     reason = member(delta, "stop_reason")
     if not truthy(reason):
         return

@@ -45,7 +45,7 @@ def request(target: Target) -> Request:
 
 
 def refusal(answer: Answer, target: Target) -> str:
-    """`<kind of error>: <message>`; a body that is no JSON loses the status and the kind. (RSP-19, RSP-27, RSP-28)"""
+    """`<kind of error>: <message>`; a body that is no JSON loses the status and the kind. (RSP-16, RSP-26)"""
     try:
         text = b"".join(answer.chunks()).decode("utf-8", "replace")
         value = json_of(text) if text else {}
@@ -70,7 +70,7 @@ def _message(value: Any, otherwise: str) -> str:
 
 
 def _other_body(status: int, value: Any) -> str:
-    """A gateway's error object stands in for the message. (RSP-28)"""
+    """A gateway's error object stands in for the message. (RSP-25)"""
     body, error = member(value, "body"), member(value, "error")
     if not isinstance(body, str):
         body = json_text(error) if isinstance(error, dict) and error else ""
@@ -84,7 +84,7 @@ def _named(kind: str, message: str, other: str = "") -> str:
 
 
 def read(answer: Answer, reply: Reply) -> None:
-    """What goes wrong with the first message of the stream has a hint added. (RSP-29)"""
+    """What goes wrong with the first message of the stream has a hint added. (RSP-26)"""
     started = False
     try:
         for frame in frames(answer.chunks()):
@@ -110,7 +110,7 @@ class _Named(Failed):
 
 
 def _event(frame: Frame) -> tuple[str, Any]:
-    """The type of a message and its value. An exception is raised. (RSP-26)"""
+    """The type of a message and its value. An exception is raised. (RSP-34)"""
     kind = frame.headers.get(":message-type")
     if kind == "error":
         raise Failed(frame.headers.get(":error-message") or "UnknownError")

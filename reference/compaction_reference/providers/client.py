@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from .. import overflow, retry
+from ..errors import malformed
 from ..types import Json, Message
 from . import (
     anthropic_messages,
@@ -52,7 +53,7 @@ def ask(target: Target) -> Message:
 
 
 def _read(style: ModuleType, answer: Answer, target: Target, reply: Reply) -> None:
-    """(RSP-02, RSP-03, RSP-04)"""
+    """(RSP-37)"""
     if not 200 <= answer.status < 300:
         raise Failed(style.refusal(answer, target))
     style.read(answer, reply)
@@ -75,7 +76,10 @@ def _lost(style: ModuleType, lost: Lost) -> tuple[str, str]:
 def classify(params: Json) -> Json:
     """`overflow/classify`: how the stored reply ends, and the verdict on it."""
     timeout = params.get("timeoutMs", DEFAULT_TIMEOUT_MS) / 1000
-    message = ask(Target(params["baseUrl"], params["api"], params["provider"], params["model"], timeout))
+    try:
+        message = ask(Target(params["baseUrl"], params["api"], params["provider"], params["model"], timeout))
+    except ValueError as error:
+        raise malformed(str(error)) from None
     told = overflow.is_overflow(message, params.get("contextWindow"))
     return {
         "stopReason": message["stopReason"],

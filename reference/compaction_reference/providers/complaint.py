@@ -1,4 +1,4 @@
-"""What JavaScript's JSON parser says about a text that is no JSON. Pi's clients store its words. (RSP-17)"""
+"""What JavaScript's JSON parser says about a text that is no JSON. Pi's clients store its words. (RSP-26)"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import httpx
 from .failure import Failed
 from .target import Request, Target
 
-MAX_BODY_BYTES = 16 << 20
+MAX_BODY_BYTES = 8 << 20
 MAX_SECONDS = 600.0
 
 
@@ -67,9 +67,11 @@ def post(target: Target, request: Request) -> Iterator[Answer]:
     seconds = min(target.timeout, limit)
     with httpx.Client(verify=_trusted(), timeout=seconds, trust_env=False, follow_redirects=False) as client:
         url = target.base_url.rstrip("/") + request.path
-        wire = client.build_request("POST", url, json=request.body, headers=headers)
         try:
+            wire = client.build_request("POST", url, json=request.body, headers=headers)
             response = client.send(wire, stream=True)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url[:200]!r} is no address: {error}") from None
         except httpx.TimeoutException:
             raise Lost(started=False, silent=True) from None
         except httpx.TransportError:

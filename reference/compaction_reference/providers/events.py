@@ -21,17 +21,20 @@ class Event:
 
     @property
     def name(self) -> str:
-        return next((value for field, value in reversed(self._fields()) if field == "event"), "")
+        """The last one that is told; empty where there is none."""
+        return [*self._values("event"), ""][-2:][0]
 
     @property
     def data(self) -> str | None:
         """The data lines as one text; `None` where there are none."""
-        lines = [value for field, value in self._fields() if field == "data"]
+        lines = list(self._values("data"))
         return "\n".join(lines) if lines else None
 
-    def _fields(self) -> list[tuple[str, str]]:
-        split = (line.partition(":") for line in self.lines)
-        return [(field, value.removeprefix(" ")) for field, _, value in split]
+    def _values(self, wanted: str) -> Iterator[str]:
+        for line in self.lines:
+            field, _, value = line.partition(":")
+            if field == wanted:
+                yield value.removeprefix(" ")
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[Event]:
@@ -48,7 +51,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[Event]:
 
 
 def json_of(text: str) -> Any:
-    """The value of a text that has to be JSON. Raises `Failed` with the parser's complaint. (RSP-17)"""
+    """The value of a text that has to be JSON. Raises `Failed` with the parser's complaint. (RSP-26)"""
     try:
         return parse_json(text)
     except (ValueError, RecursionError):

@@ -46,7 +46,7 @@ def member(value: Any, *names: str) -> Any:
 
 
 def shortened(text: str) -> str:
-    """Trimmed, and cut to the length that is kept of a body. (RSP-15)"""
+    """Trimmed, and cut to the length that is kept of a body. (RSP-23)"""
     text = trim(text)
     rest = utf16_length(text) - MAX_BODY_UNITS
     return f"{utf16_slice(text, 0, MAX_BODY_UNITS)}... [truncated {rest} chars]" if rest > 0 else text
@@ -61,5 +61,5 @@ def told(error: Any, text: str = "") -> str:
 
 
 def with_status(status: int, words: str) -> str:
-    """(RSP-13)"""
+    """(RSP-18, RSP-20)"""
     return f"{status} {words}" if words else f"{status} status code (no body)"

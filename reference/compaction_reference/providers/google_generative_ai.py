@@ -30,7 +30,7 @@ def request(target: Target) -> Request:
 
 
 def refusal(answer: Answer, target: Target) -> str:
-    """The body alone, without the status; text is put into the envelope of Google's errors. (RSP-14)"""
+    """The body alone, without the status; text is put into the envelope of Google's errors. (RSP-14, RSP-19, RSP-21)"""
     text = answer.text()
     if "application/json" in answer.headers.get("content-type", ""):
         return json_text(json_of(text))
@@ -47,7 +47,7 @@ def read(answer: Answer, reply: Reply) -> None:
 
 
 def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """An error that fills a whole piece of the stream ends it; one inside an event does not. (RSP-24, RSP-25)"""
+    """An error that fills a whole piece of the stream ends it; one inside an event does not. (RSP-35)"""
     for chunk in chunks:
         value = parsed(chunk.decode("utf-8", "replace")) if chunk.lstrip()[:1] == b"{" else None
         error = member(value, "error")

@@ -18,19 +18,20 @@ _STOPS = {"stop": "stop", "length": "length", "model_length": "length", "tool_ca
 
 
 def request(target: Target) -> Request:
-    """The time limit is one for the whole exchange. (RSP-43)"""
+    """The time limit is one for the whole exchange. (RSP-41)"""
     body = {"model": target.model, "messages": [{"role": "user", "content": QUESTION}], "stream": True}
     headers = {"authorization": f"Bearer {target.key}", "accept": "text/event-stream"}
     return Request("/v1/chat/completions", body, headers, whole_seconds=target.timeout)
 
 
 def refusal(answer: Answer, target: Target) -> str:
-    """The body as it came; without one the phrase of the status line. (RSP-18)"""
+    """The body as it came; without one the phrase of the status line. (RSP-15, RSP-21)"""
     phrase = answer.phrase or f"Request failed with status {answer.status}"
     return f"Mistral API error ({answer.status}): {shortened(answer.text()) or phrase}"
 
 
 def read(answer: Answer, reply: Reply) -> None:
+    """(RSP-36)"""
     for event in events(answer.chunks()):
         data = trim("\n".join(line[5:].lstrip() for line in event.lines if line.startswith("data:")))
         if data == "[DONE]":

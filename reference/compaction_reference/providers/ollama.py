@@ -1,4 +1,4 @@
-"""Ollama, through its OpenAI-compatible route: Pi has no client for `/api/chat`. (RSP-30)"""
+"""Ollama, through its OpenAI-compatible route: Pi has no client for `/api/chat`. (RSP-38)"""
 
 from __future__ import annotations
 

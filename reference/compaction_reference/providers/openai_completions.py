@@ -35,7 +35,8 @@ def refusal(answer: Answer, target: Target) -> str:
 
 def sdk_refusal(answer: Answer) -> tuple[str, str, Any]:
     """What OpenAI's library keeps of an error status: words, the JSON of the error object (empty where the words hold
-    it already, or where it is none), and the error. All of a body but its member `error` is lost. (RSP-10 to RSP-15)"""
+    it already, or where it is none), and the error. All of a body but its member `error` is lost.
+    (RSP-10, RSP-17, RSP-18, RSP-20, RSP-22, RSP-23, RSP-43)"""
     try:
         text = answer.text()
     except Lost:
@@ -48,13 +49,14 @@ def sdk_refusal(answer: Answer) -> tuple[str, str, Any]:
 
 
 def with_raw(words: str, error: Any) -> str:
-    """OpenRouter hands on what the provider behind it said; what the words hold is not repeated. (RSP-16)"""
+    """OpenRouter hands on what the provider behind it said; what the words hold is not repeated. (RSP-24)"""
     raw = member(error, "metadata", "raw")
     return f"{words}\n{string(raw)}" if truthy(raw) and string(raw) not in words else words
 
 
 def sdk_data(answer: Answer) -> Iterator[Any]:
-    """The values of a stream. An event that holds an error ends it; one that is not finished is dropped. (RSP-20)"""
+    """The values of a stream. An event that holds an error ends it; one that is not finished is dropped.
+    (RSP-30, RSP-31, RSP-39)"""
     done = False
     for event in events(answer.chunks()):
         done = done or (event.data or "").startswith("[DONE]")
@@ -101,7 +103,7 @@ def _read_chunk(chunk: Any, reply: Reply) -> None:
 
 
 def _usage(spent: Any) -> Any:
-    """Cached tokens are part of the prompt's, and are told in three places. (RSP-06)"""
+    """Cached tokens are part of the prompt's, and are told in three places. (RSP-04)"""
     details = member(spent, "prompt_tokens_details")
     has_details = member(details, "cached_tokens") is not None
     read = count(details, "cached_tokens") if has_details else count(spent, "prompt_cache_hit_tokens", "cached_tokens")

@@ -68,7 +68,7 @@ def _read_done(item: Any, key: str, reply: Reply) -> None:
 
 
 def _read_end(response: Any, reply: Reply) -> None:
-    """(RSP-22)"""
+    """(RSP-01, RSP-02, RSP-04, RSP-05)"""
     if truthy(spent := member(response, "usage")):
         details = member(spent, "input_tokens_details")
         read, write = count(details, "cached_tokens"), count(details, "cache_write_tokens")
@@ -89,7 +89,7 @@ def _read_end(response: Any, reply: Reply) -> None:
 
 
 def _failure(response: Any) -> str:
-    """(RSP-21)"""
+    """(RSP-32)"""
     error, reason = member(response, "error"), member(response, "incomplete_details", "reason")
     if truthy(error):
         return f"{string(member(error, 'code') or 'unknown')}: {string(member(error, 'message') or 'no message')}"

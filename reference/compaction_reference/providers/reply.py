@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ecma import is_number, truthy
+from ..ecma import is_number
 from ..types import Json, Message
 from .failure import parsed
 from .target import Target
@@ -73,7 +74,7 @@ class Reply:
         return any(block.kind == CALL for block in self._blocks.values())
 
     def message(self, target: Target, api: str) -> Message:
-        """(RSP-01)"""
+        """What the agent stores; times are milliseconds since 1970."""
         return {
             "role": "assistant",
             "content": [block.finished() for block in self._blocks.values()],
@@ -90,7 +91,7 @@ class Reply:
 def usage(
     fresh: float = 0, output: float = 0, cache_read: float = 0, cache_write: float = 0, total: float | None = None
 ) -> Json:
-    """Tokens of a reply. `fresh` is input that came from no cache; without a total it is the sum. (RSP-06)"""
+    """Tokens of a reply. `fresh` is input that came from no cache; without a total it is the sum. (RSP-04)"""
     everything = fresh + output + cache_read + cache_write
     return {
         "input": fresh,
@@ -103,10 +104,10 @@ def usage(
 
 
 def count(source: Any, *names: str) -> float:
-    """The first of these members that is there, as a number of tokens; anything but a number is none."""
+    """The first of these members that is there, as a number of tokens; what is no finite number is none."""
     own: Mapping[str, Any] = source if isinstance(source, dict) else {}
     value = next((own[name] for name in names if own.get(name) is not None), 0)
-    return value if is_number(value) and truthy(value) else 0
+    return value if is_number(value) and math.isfinite(value) else 0
 
 
 def first(value: Any) -> Any:
