@@ -17,11 +17,13 @@ import httpx
 import pytest
 import respx
 
+from compaction_conformance.cli import main
 from compaction_conformance.connect import REFERENCE, Settings, connect
 from compaction_conformance.corpus import MODEL, Case, find_case, load_corpus, read_response
 from compaction_conformance.expectation import ExpectReading, Result
 from compaction_conformance.implementation import Description
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.replay_http import wire
 from compaction_conformance.replay_mock import mock_response, mocked
 from compaction_conformance.response_rules import RECORDED, rules_of
 from compaction_conformance.response_vectors import response_vectors
@@ -81,6 +83,14 @@ def test_a_mock_and_the_real_server_give_the_same_message(through_the_server: di
         router.post(url__startswith=BASE).mock(side_effect=mocked(CASES))
         for case in CASES:
             assert stored(ask(target_of(case, BASE))) == through_the_server[case.id], case.id
+
+
+def test_the_server_and_the_mock_speak_of_a_status_in_the_same_words() -> None:
+    for status in sorted({case.response.status for case in CASES if case.response.status}):
+        response = read_response({"status": status, "body": ""})
+        line = next(wire(response)).partition(b"\r\n")[0].decode()
+        mock = mock_response(response, httpx.Request("POST", BASE))
+        assert line == f"HTTP/1.1 {status} {mock.reason_phrase}"
 
 
 def test_every_style_is_in_the_corpus() -> None:
@@ -321,7 +331,8 @@ class Endless(httpx.SyncByteStream):
 
 @pytest.mark.parametrize("api", STYLES)
 @pytest.mark.parametrize("status", [200, 400])
-def test_a_body_without_end_is_given_up(api: str, status: int) -> None:
+def test_a_body_without_end_is_given_up(api: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_BODY_BYTES", 1 << 18)
     piece = b"data: {}\n\n" if api != "mistral-conversations" else b": ping\n\n"
     if api == "bedrock-converse-stream":
         piece = b"\x7f" + bytes(1 << 16)
@@ -329,7 +340,7 @@ def test_a_body_without_end_is_given_up(api: str, status: int) -> None:
         router.route().mock(return_value=httpx.Response(status, headers=SSE, stream=Endless(piece * 1000)))
         message = ask(Target(BASE, api, "p", MODEL))
     assert message["stopReason"] == "error"
-    assert f"more than {connection.MAX_BODY_BYTES} bytes" in message["errorMessage"]
+    assert f"more than {1 << 18} bytes" in message["errorMessage"]
 
 
 def test_a_body_that_drips_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -504,3 +515,22 @@ def test_the_reference_is_short_enough_to_be_read() -> None:
     lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("*.py")}
     assert max(lengths.values()) <= 160
     assert sum(lengths.values()) <= 1500
+
+
+def test_a_run_counts_the_cases_and_a_reproduction_is_served_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--only", "RSP-22", "--implementation", "python:wrong_reader"]) == 1
+    shown = capsys.readouterr().out
+    assert "RSP-22" in shown
+    assert "Provider responses" in shown
+    failed = tmp_path / "repro" / "RSP-kiro-content-length.jsonl"
+    assert main(["replay", str(failed)]) == 0
+    assert "meets RSP-kiro-content-length" in capsys.readouterr().out
+    assert main(["replay", str(failed), "--implementation", "python:wrong_reader"]) == 1
+
+
+def test_who_does_not_declare_the_operation_is_not_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--only", "RSP-22", "--implementation", "python:wrong_reader:SILENT"]) == 3
+    assert "Provider responses" not in capsys.readouterr().out

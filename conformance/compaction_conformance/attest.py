@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, ExpectReading, NotRun, Reply, Result, read_expectation
 from compaction_conformance.implementation import Implementation, Request
-from compaction_conformance.json_files import read_json
+from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.judge import strings_of_params
 from compaction_conformance.spec import Spec
 from compaction_conformance.terminal import shown
+from compaction_conformance.vector_checks import check_shape
 from compaction_conformance.vector_text import vector_file_text
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
@@ -29,10 +29,10 @@ def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = 
     With `fill`, a vector without `expect` gets the oracle's answer, and the file is written anew.
     """
     data = read_json(path)
-    if not isinstance(data, dict) or not isinstance(data.get("vectors"), list):
-        raise InvalidInput("not a vector file", where=str(path), remedy="see fixtures/README.md")
+    check_shape(path, _as_if_filled(data))
     features = {None, *oracle.description.features}
-    raws = [raw for raw in data["vectors"] if raw.get("feature") in features and (fill or _level(raw, spec) != "SHOULD")]
+    known = [raw for raw in data["vectors"] if raw.get("feature") in features]
+    raws = [raw for raw in known if fill or _level(raw, spec) != "SHOULD"]
     requests = [Request(raw["operation"], json.dumps(raw["params"]), raw.get("timeLimit")) for raw in raws]
     problems, filled = [], 0
     for raw, reply in zip(raws, oracle.answers(requests), strict=True):
@@ -41,7 +41,7 @@ def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = 
             filled += 1
         problems += [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
     if filled:
-        path.write_text(vector_file_text(data["chapter"], data["vectors"]), encoding="utf-8")
+        write_text(path, vector_file_text(data["chapter"], data["vectors"]))
     return problems
 
 
@@ -54,6 +54,15 @@ def expectation_from(reply: Result | Error, params: Any) -> dict[str, Any]:
     if isinstance(value, dict) and value.keys() == {"content"} and isinstance(value["content"], str):
         return {"result": {"content": {"$lines": [made.line(line) for line in value["content"].split("\n")]}}}
     return {"result": made.placed(value)}
+
+
+def _as_if_filled(data: Any) -> Any:
+    """The file with an expectation where there is none yet."""
+    vectors = data.get("vectors") if isinstance(data, dict) else None
+    if not isinstance(vectors, list):
+        return data
+    filled = [{"expect": {"answer": "any"}, **raw} if isinstance(raw, dict) else raw for raw in vectors]
+    return {**data, "vectors": filled}
 
 
 def _level(raw: dict[str, Any], spec: Spec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from compaction_conformance.errors import ConformanceError
-from compaction_conformance.run import INCOMPLETE
+from compaction_conformance.run import BAD_USAGE, INCOMPLETE
+from compaction_conformance.terminal import printable
 from compaction_conformance.verbs import common, compare, files, handover, look, overflow, replay, serve
 from compaction_conformance.verbs import run as run_verb
 
@@ -20,20 +22,49 @@ _VERBS = (run_verb, look, replay, compare, handover, files, overflow, serve)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script. Returns the exit code: 0 conformant, 1 not, 2 bad usage, 3 incomplete."""
-    options = _parser().parse_args(arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # adapters are ended on the way out
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows ASCII alone is told all the same
     try:
-        return int(options.verb(options))
+        options = _parser().parse_args(arguments)
+        code = int(options.verb(options))
+        if sys.stdout:
+            sys.stdout.flush()
+        return code
     except ConformanceError as error:
         common.say(f"error: {error}")
         return error.exit_code
     except KeyboardInterrupt:
         common.say("interrupted")
         return INCOMPLETE
-    except BrokenPipeError:
+    except OSError as error:
+        return _cannot(error)
+    except (MemoryError, RecursionError):
+        common.say("error: something that was read is too large, or nested too deeply")
+        return BAD_USAGE
+    finally:
+        _let_go_of_stdout()
+
+
+def _cannot(error: OSError) -> int:
+    """Either a place that was named is not to be used, or the output cannot be delivered."""
+    if error.filename is not None:
+        common.say(f"error: {printable(str(error.filename))}: {error.strerror}")
+        return BAD_USAGE
+    if not isinstance(error, BrokenPipeError):
+        common.say(f"error: the output cannot be written: {error.strerror or error}")
+    return INCOMPLETE
+
+
+def _let_go_of_stdout() -> None:
+    """What cannot be delivered goes nowhere: the interpreter would complain of it when it ends."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return INCOMPLETE
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.expectation import Error, NotRun, Reply, Result
+from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
+from compaction_conformance.json_files import read_bytes
 from compaction_conformance.judge import Difference, first_difference
 
 CUT_BUDGETS = (0, 1000, 20000)
@@ -26,6 +27,7 @@ SETTINGS = (
     {"enabled": True, "reserveTokens": 0, "keepRecentTokens": 0},
 )
 _BATCH = 8
+_ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
 
 
 @dataclass(frozen=True)
@@ -100,21 +102,19 @@ def compare_file(
 
 
 def _parse(first: Implementation, second: Implementation, file: Path, comparison: Comparison) -> list[Any] | None:
-    try:
-        content = base64.b64encode(file.read_bytes()).decode()
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from None
-    request = Request("session/parse", json.dumps({"contentBase64": content}))
-    replies = [call(implementation, request) for implementation in (first, second)]
+    content = read_bytes(file)
+    request = Request("session/parse", json.dumps({"contentBase64": base64.b64encode(content).decode()}))
+    replies = [_parsed(call(implementation, request)) for implementation in (first, second)]
     comparison.answers += 1
     if isinstance(replies[0], Error) and replies[0].kind == "not_a_session":
         raise InvalidInput("not a session file: its first line is no session header", where=str(file))
-    views = [Result(_ids_by_order(reply.value, file)) if isinstance(reply, Result) else reply for reply in replies]
+    written = content.decode("utf-8", "replace")
+    views = [Result(_made_by_order(reply.value, written)) if isinstance(reply, Result) else reply for reply in replies]
     if difference := reply_difference(*views):
         comparison.first = Disagreement(file, None, request.method, "", request, difference)
         return None
     if not isinstance(replies[0], Result):
-        comparison.incomplete = f"neither parses {file}"
+        comparison.incomplete = "neither parses it"
         return None
     entries: list[Any] = replies[0].value["entries"]
     return entries
@@ -133,7 +133,7 @@ def _points(entries: Sequence[Any], sample: int | None) -> list[Point]:
             if isinstance(entry, dict) and entry.get("type") in ("compaction", "context_edit", "branch_summary")
             for step in (0, 1, 2)
         }
-        even = {round(index * (len(entries) / (sample - 1))) for index in range(sample)}
+        even = {round(index * (len(entries) / max(sample - 1, 1))) for index in range(sample)}
         lengths_kept = sorted((even | set(sorted(notable)[:sample])) & set(lengths))
     else:
         lengths_kept = list(lengths)
@@ -162,7 +162,8 @@ def _conversions(questions: Sequence[_Question], answers: Sequence[Reply]) -> It
     """The projected messages of the last round, to be turned into messages for the model."""
     for question, answer in zip(questions, answers, strict=True):
         if question.request.method == "projection/messages" and isinstance(answer, Result):
-            text = json.dumps({"messages": answer.value["messages"]}, separators=(",", ":"))
+            messages = answer.value.get("messages") if isinstance(answer.value, dict) else None
+            text = json.dumps({"messages": messages}, separators=(",", ":"))
             yield _Question(question.point, "", Request("messages/to_llm", text))
 
 
@@ -191,6 +192,14 @@ def _ask_both(
     return left
 
 
+def _parsed(reply: Reply) -> Reply:
+    """The reply, unless it is a result that the comparison cannot go on with. Damaged ids are none of that."""
+    value = reply.value if isinstance(reply, Result) else {"header": {}, "entries": []}
+    if isinstance(value, dict) and isinstance(value.get("header"), dict) and isinstance(value.get("entries"), list):
+        return reply
+    return Broken("schema_violation", "a result without a header and entries")
+
+
 def reply_difference(mine: Reply, theirs: Reply) -> Difference | None:
     """Two refusals agree when their kinds do; a broken process agrees with nothing."""
     if isinstance(mine, Result) and isinstance(theirs, Result):
@@ -206,9 +215,9 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _ids_by_order(parsed: Any, file: Path) -> Any:
-    """Ids that do not stand in the file were made while parsing: they become numbers in order of appearance."""
-    written = file.read_bytes().decode("utf-8", "replace")
+def _made_by_order(parsed: Any, written: str) -> Any:
+    """Ids that do not stand in the file were made while parsing: they become numbers in order of appearance. So was the
+    whole header of an empty file: its members alone count."""
     names: dict[str, str] = {}
 
     def renamed(value: Any) -> Any:
@@ -217,11 +226,10 @@ def _ids_by_order(parsed: Any, file: Path) -> Any:
         return value
 
     def entry(value: Any) -> Any:
-        keys = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
-        return (
-            {**value, **{key: renamed(value[key]) for key in keys if key in value}}
-            if isinstance(value, dict)
-            else value
-        )
+        if not isinstance(value, dict):
+            return value
+        return value | {key: renamed(value[key]) for key in _ID_MEMBERS if key in value}
 
-    return {**parsed, "entries": [entry(value) for value in parsed["entries"]], "leafId": renamed(parsed["leafId"])}
+    header = parsed["header"] if written else dict.fromkeys(parsed["header"])
+    leaf = {"leafId": renamed(parsed["leafId"])} if "leafId" in parsed else {}
+    return {**parsed, "header": header, "entries": [entry(value) for value in parsed["entries"]], **leaf}

@@ -11,9 +11,11 @@ Every exception carries one line that says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
+from compaction_conformance.schema_words import printable
+
 
 class ConformanceError(Exception):
-    """Base of all errors that end a command. `str()` is the whole message."""
+    """Base of all errors that end a command. `str()` is the whole message; what it repeats of the input is escaped."""
 
     exit_code = 2
 
@@ -22,8 +24,9 @@ class ConformanceError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        head = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{head}\n  → {self.remedy}" if self.remedy else head
+        what = "\n".join(map(printable, self.what.split("\n")))
+        head = f"{printable(self.where)}: {what}" if self.where else what
+        return f"{head}\n  → {printable(self.remedy)}" if self.remedy else head
 
 
 class InvalidInput(ConformanceError):

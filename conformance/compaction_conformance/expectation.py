@@ -153,6 +153,31 @@ def read_expectation(data: dict[str, Any]) -> Expectation:
     return _read_single(data)
 
 
+def check_placeholders(expected: Any) -> None:
+    """Raises `ValueError` when a `$lines` or a `$text` in it is none."""
+    stack = [expected]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(value)
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+            if value.keys() == {"$lines"} and not isinstance(value["$lines"], list):
+                raise ValueError("$lines is no list of lines")
+            if value.keys() == {"$text"} and not _is_text_placeholder(value["$text"]):
+                raise ValueError("$text is no object with starts, ends (texts), holds and lacks (lists of texts)")
+
+
+def _is_text_placeholder(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= {"starts", "ends", "holds", "lacks"}:
+        return False
+    texts = [value[name] for name in ("starts", "ends") if name in value]
+    lists = [value[name] for name in ("holds", "lacks") if name in value]
+    return all(isinstance(text, str) for text in texts) and all(
+        isinstance(parts, list) and all(isinstance(part, str) for part in parts) for parts in lists
+    )
+
+
 def _read_single(data: dict[str, Any]) -> ExpectResult | ExpectRefusal:
     if "result" in data and "error" not in data:
         return ExpectResult(data["result"])

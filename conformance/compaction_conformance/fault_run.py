@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compaction_conformance.expectation import Error, Result
-from compaction_conformance.faults import FAULTS, Fault, Patched
+from compaction_conformance.faults import FAULTS, NEAR, Fault, Patched
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
 from compaction_conformance.json_files import read_json
@@ -61,7 +60,9 @@ def _is_about(vector: Vector, fault: Fault) -> bool:
 
 
 def read_pinned(path: Path) -> dict[str, tuple[str, ...]]:
-    """The catching vectors by the id of the fault."""
+    """The catching vectors by the id of the fault; none without the file."""
+    if not path.is_file():
+        return {}
     return {one["id"]: tuple(one["caughtBy"]) for one in read_json(path)["faults"]}
 
 
@@ -73,6 +74,7 @@ def write_pinned(path: Path, caught: Iterable[Caught]) -> None:
             "wrong": one.fault.wrong,
             "seen": one.fault.seen,
             "url": one.fault.url,
+            **({"near": True} if one.fault.id in NEAR else {}),
             **({} if one.fault.profile == "coding-agent" else {"profile": one.fault.profile}),
             "caughtBy": list(one.by),
         }
@@ -81,8 +83,9 @@ def write_pinned(path: Path, caught: Iterable[Caught]) -> None:
     path.write_text(json.dumps({"faults": faults}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def problems(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]]) -> list[str]:
-    """What got worse: a fault that nothing catches, a vector that catches no more, a fault that is gone or unknown."""
+def problems(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]], *, whole: bool = True) -> list[str]:
+    """What got worse: a fault that nothing catches, a vector that catches no more, and (of all faults) one that is
+    gone."""
     found = []
     for one in caught:
         if not one.by:
@@ -91,10 +94,9 @@ def problems(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]]) -> l
             found.append(f"{one.fault.id}: not pinned (run `compaction-conformance faults --pin`)")
         for lost in sorted(set(pinned.get(one.fault.id, ())) - set(one.by)):
             found.append(f"{one.fault.id}: {lost} caught it and does not any more")
-    known = set(FAULTS)
-    found += [f"{name}: pinned, and there is no such fault" for name in pinned if name not in known]
+    found += [f"{name}: pinned, and there is no such fault" for name in pinned if whole and name not in FAULTS]
     return found
 
 
-def summary_row(one: Caught) -> tuple[Any, ...]:
+def summary_row(one: Caught) -> tuple[str, ...]:
     return one.fault.id, " ".join(one.fault.breaks), f"{len(one.by)}/{one.asked}", one.fault.wrong

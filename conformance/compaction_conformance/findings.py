@@ -99,6 +99,11 @@ class Report:
     def ok(self) -> bool:
         return self.errors == 0
 
+    @property
+    def readable(self) -> bool:
+        """Whether there was anything to check."""
+        return all(finding.code != "unreadable" for finding in self.findings)
+
     def text(self) -> str:
         """All findings and a line that sums up."""
         hidden = self.errors + self.warnings - len(self.findings)

@@ -125,7 +125,7 @@ _MALFORMED = object()
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _MALFORMED
 
 

@@ -26,6 +26,9 @@ class PythonImplementation(Protocol):
     def call(self, method: str, params: Any) -> Any: ...
 
 
+_LONGEST = 86_400.0  # seconds; the clock takes no number whatsoever
+
+
 class _OutOfTime(BaseException):
     """Raised inside the implementation by the clock; no `except Exception` of its own catches it."""
 
@@ -83,7 +86,7 @@ def _clock(seconds: float) -> Iterator[None]:
         raise _OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         yield
     finally:

@@ -98,7 +98,7 @@ class _Comparison:
             if isinstance(left, (dict, list)) and isinstance(line, str):
                 try:
                     line = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     return Difference(f"{pointer}/{index}", left, line, "line is not JSON")
             if (found := self.compare(left, line, f"{pointer}/{index}")) is not None:
                 return found
@@ -198,7 +198,8 @@ def strings_of_params(params: Any) -> set[str]:
 def _lines_of_file(params: Any) -> Iterator[Any]:
     content = params.get("content") if isinstance(params, dict) else None
     if isinstance(params, dict) and isinstance(params.get("contentBase64"), str):
-        content = base64.b64decode(params["contentBase64"]).decode("utf-8", "replace")
+        with suppress(ValueError):
+            content = base64.b64decode(params["contentBase64"]).decode("utf-8", "replace")
     for line in content.split("\n") if isinstance(content, str) else ():
         with suppress(ValueError, RecursionError):
             yield json.loads(line)

@@ -4,18 +4,15 @@ A mutant is *killed* by a vector that the reference passes and the mutant does n
 *equivalent* where a written reason says that no vector can tell it from the reference; that is tried again in every
 run. Any other is *silent*: a hole. A mutant that cannot even be loaded is not counted.
 
-`mutation.json` holds what is known of every module. It can only become better: a silent mutant that is not listed
-there, an equivalent one that was killed, and a mutant that was killed before and is silent now are errors.
+`mutation_record` keeps what is known of every module.
 """
 
 from __future__ import annotations
 
-import json
-import time
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from compaction_conformance import mutated_package
@@ -29,6 +26,7 @@ from compaction_conformance.vectors import Vector
 
 KILLED, SILENT, EQUIVALENT, STILLBORN = "killed", "silent", "equivalent", "stillborn"
 TIME_LIMIT = 2.0  # seconds for one vector; the slowest takes a tenth of that
+_SHOWN = 70  # characters of a change
 _RECENT = 12  # killers of other mutants of the same function that are tried first
 
 
@@ -43,13 +41,18 @@ class Fate:
 
     @property
     def change(self) -> str:
-        """The change in one line."""
-        return f"line {self.mutant.first_line}: {_short(self.mutant.before)} → {_short(self.mutant.after)}"
+        """The change in one line: what differs, and a little of what stands around it."""
+        return change_of(" ".join(self.mutant.before.split()), " ".join(self.mutant.after.split()))
 
 
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= 90 else f"{words[:87]}…"
+def change_of(before: str, after: str) -> str:
+    """`a + b → a - b`; of long texts the part that differs."""
+    if len(before) <= _SHOWN and len(after) <= _SHOWN:
+        return f"{before} → {after}"
+    start = len(os.path.commonprefix([before, after]))
+    end = len(os.path.commonprefix([before[start:][::-1], after[start:][::-1]]))
+    start, end = max(start - 12, 0), max(end - 12, 0)
+    return f"…{before[start : len(before) - end]}… → …{after[start : len(after) - end]}…"
 
 
 class _Mutated:

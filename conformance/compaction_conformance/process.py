@@ -18,6 +18,7 @@ from contextlib import suppress
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _CHUNK = 256 * 1024
 _STDERR_TAIL_BYTES = 8 * 1024
+_LONGEST_WAIT = 3600.0
 
 
 class TimedOut(Exception):
@@ -94,7 +95,7 @@ class Process:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimedOut(self._partial_bytes)
-            for key, _ in self._selector.select(left):
+            for key, _ in self._selector.select(min(left, _LONGEST_WAIT)):
                 self._serve(key.fileobj)
         return self._lines.popleft()
 

@@ -13,6 +13,13 @@ from compaction_conformance.corpus import Response
 REFUSED = "x-replay-server: refused"
 _MAX_HEADERS = 100
 _CHUNK = 1 << 16
+# Python 3.13 names these anew; clients store the phrase, so it is the same everywhere.
+_PHRASES = {
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ def _head(response: Response, framing: str) -> bytes:
 def _joined(status: int, headers: list[str]) -> bytes:
     """Status line and headers, with the empty line after them."""
     try:
-        phrase = HTTPStatus(status).phrase
+        phrase = _PHRASES.get(status) or HTTPStatus(status).phrase
     except ValueError:
         phrase = ""
     lines = [f"HTTP/1.1 {status} {phrase}", *headers, "connection: close", "", ""]

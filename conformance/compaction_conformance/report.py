@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from compaction_conformance.json_files import writing
 from compaction_conformance.judge import NOTHING
 from compaction_conformance.run import FAILED, NOT_RUN, STATUSES, UNSUPPORTED, Outcome, RunReport
 from compaction_conformance.vectors import Vector
@@ -88,7 +89,8 @@ def _outcome_line(outcome: Outcome) -> dict[str, Any]:
 
 
 def write_json_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    """Raises `InvalidInput` when the file cannot be written; so does `write_junit`."""
+    with writing(path), path.open("w", encoding="utf-8") as file:
         for line in lines:
             file.write(json.dumps(line) + "\n")
 
@@ -111,7 +113,8 @@ def write_junit(path: Path, report: RunReport, blocks: dict[str, str]) -> None:
             skipped=counted["skipped"],
         )
         suite.extend(cases)
-    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with writing(path):
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def _junit_case(outcome: Outcome, block: str) -> ElementTree.Element:

@@ -1,28 +1,34 @@
 """The cases of the corpus as vectors of the chapter RSP: what `overflow/classify` has to answer for each.
 
-A vector names the address at which a replay server serves its response, so it is made when the server runs:
+The params of a vector name the address at which a replay server serves the response, so they are known only while one
+runs:
 
-    with ReplayServer(cases) as server:
-        report = run(side, response_vectors(cases, spec, server.url))
+    with served(vectors, side) as vectors:
+        report = run(side, vectors)
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compaction_conformance.corpus import Case
 from compaction_conformance.corpus_record import OPERATION, timeout_for
 from compaction_conformance.expectation import Error, Expectation, ExpectReading, ExpectResult, Result, Verdict
+from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.judge import Difference
 from compaction_conformance.response_rules import RECORDED, rules_of
+from compaction_conformance.serve import Limits, ReplayServer
 from compaction_conformance.spec import Requirement, Spec
 from compaction_conformance.vectors import Vector
 
 NOWHERE = "http://127.0.0.1:9"
 _TIME_LIMIT = 30.0  # seconds a request may take, the queue before it included
+_STALL_MS = 200
+_QUICK = Limits(between_frames=0.002)
 _ANY_ERROR = ("own-words", "error")
 
 
@@ -43,19 +49,53 @@ class ExpectMembers(ExpectResult):
         return verdict
 
 
-def response_vectors(cases: Iterable[Case], spec: Spec, url: str = NOWHERE) -> tuple[Vector, ...]:
-    """One vector for each case with a recorded answer, in order; `url` is the replay server's."""
-    return tuple(_vector(case, spec, url) for case in cases if RECORDED in case.answers)
+@dataclass(frozen=True)
+class ResponseVector(Vector):
+    """A vector whose response has to be served."""
+
+    case: Case | None = None
+
+    def at(self, url: str) -> ResponseVector:
+        """The same with the address of a replay server."""
+        assert self.case is not None
+        limit = _STALL_MS if self.case.response.end == "stall" else timeout_for(self.case)
+        return replace(self, params=self.case.classify_params(f"{url}/case/{self.case.id}", limit))
 
 
-def _vector(case: Case, spec: Spec, url: str) -> Vector:
+def response_vectors(cases: Iterable[Case], spec: Spec, url: str = NOWHERE) -> tuple[ResponseVector, ...]:
+    """One vector for each case with a recorded answer, in order; without the address of a server nothing serves it."""
+    return tuple(_vector(case, spec).at(url) for case in cases if RECORDED in case.answers)
+
+
+@contextmanager
+def served(vectors: Sequence[Vector], side: Implementation) -> Iterator[tuple[Vector, ...]]:
+    """The vectors, those of responses with the address of a server that runs meanwhile. They bind only who declares
+    the operation, and are left out for others."""
+    responses = [vector for vector in vectors if isinstance(vector, ResponseVector)]
+    if not responses or OPERATION not in side.description.operations:
+        yield tuple(vector for vector in vectors if not isinstance(vector, ResponseVector))
+        return
+    cases = [vector.case for vector in responses if vector.case]
+    with ReplayServer(cases, limits=_QUICK) as server:
+        yield tuple(vector.at(server.url) if isinstance(vector, ResponseVector) else vector for vector in vectors)
+
+
+def asked_again(request: Request, named: Sequence[Vector]) -> Request:
+    """A request of a reproduction file; of a response with the address of the server that runs now."""
+    for vector in named:
+        if isinstance(vector, ResponseVector) and request.method == OPERATION:
+            return Request(OPERATION, vector.params_text, vector.time_limit)
+    return request
+
+
+def _vector(case: Case, spec: Spec) -> ResponseVector:
     rules = tuple(spec.requirements[name] for name in case.requirements or rules_of(case))
-    return Vector(
+    return ResponseVector(
         id=f"RSP-{case.id}",
         requirements=rules,
         description=f"{case.provider}, {case.response.status or 'no status'}: {case.reason}",
         operation=OPERATION,
-        params=case.classify_params(f"{url}/case/{case.id}", timeout_for(case)),
+        params={},
         expect=_expectation(case, rules[0]),
         chapter=rules[0].chapter,
         file=case.file,
@@ -63,6 +103,7 @@ def _vector(case: Case, spec: Spec, url: str) -> Vector:
         evidence=("observed", "pi 0.87.0"),
         editions=rules[0].editions,
         profile=spec.profiles[rules[0].chapter],
+        case=case,
     )
 
 

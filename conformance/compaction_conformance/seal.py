@@ -11,6 +11,8 @@ import json
 from functools import cache
 from pathlib import Path
 
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.paths import fixtures_dir, spec_dir
 
 _NAME = "seal.json"
@@ -25,7 +27,7 @@ def write_seal(files: list[Path]) -> Path:
     """Note the files as checked; the caller has checked them."""
     seal = {"schemas": _schemas_digest(), "files": {_name(file): _digest(file.read_bytes()) for file in sorted(files)}}
     path = fixtures_dir() / _NAME
-    path.write_text(json.dumps(seal, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(seal, indent=1) + "\n")
     return path
 
 
@@ -34,8 +36,11 @@ def _sealed() -> frozenset[str]:
     path = fixtures_dir() / _NAME
     if not path.is_file():
         return frozenset()
-    seal = json.loads(path.read_text(encoding="utf-8"))
-    return frozenset(seal["files"].values()) if seal["schemas"] == _schemas_digest() else frozenset()
+    seal = read_json(path)
+    try:
+        return frozenset(seal["files"].values()) if seal["schemas"] == _schemas_digest() else frozenset()
+    except (AttributeError, KeyError, TypeError):
+        raise InvalidInput("not a seal", where=str(path), remedy="write it anew: compaction-conformance seal") from None
 
 
 def _schemas_digest() -> str:

@@ -37,6 +37,7 @@ from compaction_conformance.search_inputs import inputs_for, left_open
 _FIRST_ROUND = 16
 _GRACE = 10.0
 _STEPS = 15
+_AGAIN = 4
 
 
 class _Enough(BaseException):
@@ -277,7 +278,7 @@ class Search:
             for number, examples in enumerate(self._rounds()):
                 for place, hunt in enumerate(everything):
                     if (place + number) % of == mine:
-                        self._hunt(hunt, max(examples // hunt.weight, 2), began, number * 1009 + place)
+                        self._hunt_all(hunt, max(examples // hunt.weight, 2), began, number * 1009 + place)
                 self.on_round(number + 1, self.report)
         except _Enough:
             pass
@@ -295,8 +296,16 @@ class Search:
             yield examples
             examples = min(examples * 2, 1000)
 
+    def _hunt_all(self, hunt: Hunt, examples: int, began: float, number: int) -> None:
+        """A hunt ends when something is found; what was found may have hidden something else."""
+        for again in range(_AGAIN):
+            before = len(self.report.findings)
+            self._hunt(hunt, examples, began, number + again * 500)
+            if len(self.report.findings) == before:
+                return
+
     def _hunt(self, hunt: Hunt, examples: int, began: float, number: int) -> None:
-        """One hunt. Findings of causes that are known are passed over, so that others come to light."""
+        """Once. Findings of causes that are known are passed over, so that others come to light."""
         known = set(self.report.findings)
         own_seed = self.limits.seed * 1_000_003 + number
         fresh: dict[Cause, Finding] = {}

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_text
 
 DEFAULT_PROFILE = "coding-agent"
 LEVELS = ("MUST", "SHOULD", "QUIRK")
@@ -81,11 +82,11 @@ def load_spec(directory: Path) -> Spec:
 
 
 def _load_chapter(path: Path) -> Chapter:
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path).splitlines()
     slug = path.stem[3:]
     title = lines[0].removeprefix("# ").strip() if lines else slug
     starts = [number for number, line in enumerate(lines) if line.startswith("### ")]
-    ends = [*starts[1:], len(lines)]
+    ends = [*starts, len(lines)][1:]
     rules = tuple(
         _load_requirement(path, start, lines[start:end], slug) for start, end in zip(starts, ends, strict=True)
     )

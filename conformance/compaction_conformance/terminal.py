@@ -15,6 +15,7 @@ from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Out
 from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
+_NAME_WIDTH = 40
 _INPUT_ITEMS = 12
 
 
@@ -44,8 +45,12 @@ def shown(value: Any) -> str:
     """A value as one short line of JSON, escaped for a terminal."""
     if value is NOTHING:
         return "nothing"
-    text = printable(json.dumps(value, ensure_ascii=False, default=repr))
-    return text if len(text) <= _VALUE_WIDTH else f"{text[:_VALUE_WIDTH]}… ({len(text)} characters)"
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except RecursionError:
+        return "a value that is nested too deeply to be shown"
+    rest = f"… ({len(text)} characters)" if len(text) > _VALUE_WIDTH else ""
+    return printable(text[:_VALUE_WIDTH]) + rest
 
 
 def printable(text: str) -> str:
@@ -77,9 +82,15 @@ def _describe_item(item: Any) -> str:
     kind = item.get("type") or item.get("role") or "?"
     if kind == "message" and isinstance(item.get("message"), dict):
         kind = item["message"].get("role", "?")
-    text = f"{item['id']} {kind}" if "id" in item else str(kind)
+    text = f"{_name(item['id'])} {_name(kind)}" if "id" in item else _name(kind)
     target = item.get("firstKeptEntryId") or item.get("targetId")
-    return f"{text}→{target}" if target else text
+    return f"{text}→{_name(target)}" if target else text
+
+
+def _name(value: Any) -> str:
+    """An id, a type or a role; in a damaged session it can be anything."""
+    text = value if isinstance(value, str) else shown(value)
+    return text if len(text) <= _NAME_WIDTH else f"{text[:_NAME_WIDTH]}…"
 
 
 def chapter_table(report: RunReport, spec: Spec) -> str:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 from compaction_conformance import schemas
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.expectation import read_expectation
+from compaction_conformance.expectation import check_placeholders, read_expectation
 from compaction_conformance.given import computed_facts
+from compaction_conformance.json_files import read_text
+
+_NAME_SHOWN = 80
 
 
 def check_vector_file(path: Path, data: Any) -> None:
     """Raises `InvalidInput` for the first thing that is wrong, with file, line, vector and remedy."""
+    check_shape(path, data)
+    for raw in data["vectors"]:
+        _check_given(raw, path)
+
+
+def check_shape(path: Path, data: Any) -> None:
+    """All of it but the facts in `given`: enough to ask the vectors and to judge the answers."""
     if error := schemas.first_error("vector-file", data):
-        name = _vector_name(data, error.pointer)
+        name = _vector_name(data, error.pointer)[:_NAME_SHOWN]
         raise InvalidInput(
             f"{name + ': ' if name else ''}{error.message} (at {error.pointer or 'the top'})",
             where=place_of(path, name),
@@ -24,14 +35,13 @@ def check_vector_file(path: Path, data: Any) -> None:
     for raw in data["vectors"]:
         _check_params(raw, path)
         _check_expectation(raw, path)
-        _check_given(raw, path)
 
 
 def place_of(path: Path, name: str) -> str:
     """File and line of the vector with the id, found by its text; the file alone when that fails."""
     mark = f'"id": {json.dumps(name)}'
     if name:
-        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        for number, line in enumerate(read_text(path).split("\n"), 1):
             if mark in line:
                 return f"{path}:{number}"
     return str(path)
@@ -47,10 +57,15 @@ def _check_params(raw: dict[str, Any], path: Path) -> None:
         )
     if error := schemas.first_error(schemas.params_schema(operation), raw["params"]):
         raise InvalidInput(f"{name}: params{error.pointer}: {error.message}", where=place_of(path, name))
+    try:
+        base64.b64decode(raw["params"].get("contentBase64", ""), validate=True)
+    except ValueError as problem:
+        raise InvalidInput(f"{name}: params/contentBase64: {problem}", where=place_of(path, name)) from None
 
 
 def _check_expectation(raw: dict[str, Any], path: Path) -> None:
     try:
+        check_placeholders(raw["expect"])
         read_expectation(raw["expect"])
     except ValueError as problem:
         raise InvalidInput(f"{raw['id']}: {problem}", where=place_of(path, raw["id"])) from None

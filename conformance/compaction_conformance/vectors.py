@@ -64,9 +64,10 @@ def load_vectors(directories: Iterable[Path], spec: Spec) -> tuple[Vector, ...]:
                 "no such folder of vectors", where=str(directory), remedy="give a folder with .json files"
             )
         retired |= _tombstones(directory)
-        for path in sorted(directory.rglob("*.json")):
-            if path.name == "tombstones.json":
-                continue
+        files = [path for path in sorted(directory.rglob("*.json")) if path.name != "tombstones.json"]
+        if not files:
+            raise InvalidInput("holds no vector file", where=str(directory), remedy="give a folder with .json files")
+        for path in files:
             for vector in _load_file(path, spec):
                 if vector.id in vectors:
                     other = vectors[vector.id].file
@@ -104,7 +105,13 @@ def _fits(vector: Vector, pattern: str) -> bool:
 
 def _tombstones(directory: Path) -> set[str]:
     path = directory.parent / "tombstones.json"
-    return set(read_json(path)["vectors"]) if path.is_file() else set()
+    if not path.is_file():
+        return set()
+    data = read_json(path)
+    retired = data.get("vectors") if isinstance(data, dict) else None
+    if not isinstance(retired, list) or not all(isinstance(name, str) for name in retired):
+        raise InvalidInput("not a list of retired ids", where=str(path), remedy='write {"vectors": ["TOK-gone"]}')
+    return set(retired)
 
 
 def _load_file(path: Path, spec: Spec) -> list[Vector]:

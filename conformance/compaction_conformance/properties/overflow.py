@@ -92,13 +92,14 @@ def other_errors_are_none(ask: Ask, text: str) -> None:
     "OVF-silent",
     rules="OVF-41 OVF-42 OVF-43 OVF-44 OVF-45 OVF-46 OVF-47",
     asks=_OVERFLOW,
-    given=st.tuples(_FINISHED, st.sampled_from([None, 1000, 1])),
+    given=st.tuples(_FINISHED, st.sampled_from([None, 0, -1, 1, 500])),
 )
 def a_silent_overflow_is_counted(ask: Ask, example: tuple[Any, Any]) -> None:
     """Without an error an answer overflows when its input is above the window, or fills it and nothing came out."""
-    answer, window = example
+    answer, room = example
     usage, stop = answer["usage"], answer["stopReason"]
     given = usage["input"] + usage["cacheRead"]
+    window = None if room is None or given + room < 1 else given + room
     silent = stop == "stop" and window is not None and given > window
     filled = stop == "length" and window is not None and usage["output"] == 0 and given >= window * 0.99
     equal(_OVERFLOW, silent or filled, _overflows(ask, answer, window), at="/overflow")

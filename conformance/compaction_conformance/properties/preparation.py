@@ -152,7 +152,7 @@ def there_may_be_nothing_to_do(ask: Ask, example: tuple[Session, int, Any]) -> N
     """An empty path and one that ends in a compaction prepare to nothing."""
     session, budget, draft = example
     equal(_PREPARE, None, _prepare(ask, session.at(None), budget), at="/preparation")
-    compacted = session.with_draft({**draft, "firstKeptEntryId": None})
+    compacted = session.with_draft(draft if session.path else {**draft, "firstKeptEntryId": None})
     equal(_PREPARE, None, _prepare(ask, compacted, budget), at="/preparation")
 
 

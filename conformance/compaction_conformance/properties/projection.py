@@ -242,7 +242,7 @@ def an_edit_on_another_branch_changes_nothing(ask: Ask, example: tuple[Session, 
 @prop("PRJ-ids", rules="PRJ-04 TRE-10", asks=_MESSAGES, given=sessions())
 def names_never_matter(ask: Ask, session: Session) -> None:
     """Ids have no meaning: entries under other ids show the same, but for the ids that messages name."""
-    names = {old: f"x{number}y" for number, old in enumerate(session.by_id)}
+    names = {old: f"{'xX'[number % 2]}{number // 2}" for number, old in enumerate(session.by_id)}
     keys = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
     renamed = [{**e, **{key: names.get(e[key], e[key]) for key in keys if key in e}} for e in session.entries]
     leaf = None if session.leaf_id is None else names[session.leaf_id]

@@ -141,6 +141,7 @@ def sessions(
     steps: list[SearchStrategy[list[Any]]] = [
         spoken.map(lambda message: [_draft(message)]),
         exchanges(counted=counted).map(lambda found: list(map(_draft, found))),
+        st.builds(lambda asked, told: [_draft(asked), _draft(told)], user_messages(), answers),
         drafts(*_QUIET).map(_alone),
         drafts("custom_message").map(_alone),
     ]
@@ -156,7 +157,7 @@ def sessions(
     whole = st.lists(st.one_of(steps), max_size=max_size).map(_built)
     if not any_leaf:
         return whole
-    return st.builds(_moved, whole, st.integers(0, max_size * 2))
+    return st.builds(_moved, whole, st.just(0) | st.integers(0, max_size * 2))
 
 
 def _draft(message: Message) -> Draft:
@@ -181,10 +182,9 @@ def _built(parts: Sequence[list[Step]]) -> Session:
 
 
 def _moved(session: Session, far: int) -> Session:
-    """The leaf is the entry so far back in the file; past the first one it is None."""
-    if far >= len(session.entries):
-        return session.at(None) if far else session
-    return session.at(session.entries[-1 - far]["id"])
+    """The leaf is the entry so far back in the file; at the first one it goes before it, and round again."""
+    far %= len(session.entries) + 1
+    return session.at(None) if far == len(session.entries) else session.at(session.entries[-1 - far]["id"])
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def settings_files() -> SearchStrategy[dict[str, Any]]:
         {},
         optional={"enabled": st.booleans(), "maxRetries": st.integers(0, 5), "baseDelayMs": st.integers(0, 9000)},
     )
-    return st.fixed_dictionaries({}, optional={"compaction": group, "branchSummary": branch, "retry": retry})
+    return st.fixed_dictionaries({"compaction": group}, optional={"branchSummary": branch, "retry": retry})
 
 
 @cache

@@ -17,7 +17,7 @@ from compaction_conformance.errors import ConformanceError
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.replay_mock import mocked
-from compaction_conformance.response_vectors import response_vectors
+from compaction_conformance.response_vectors import ResponseVector, response_vectors
 from compaction_conformance.run import FAILED, UNSUPPORTED, Outcome, run
 from compaction_conformance.serve import ReplayServer
 from compaction_conformance.spec import load_spec
@@ -37,11 +37,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[dict[str, Vector]]:
-    """The vectors by id, with the address of a running server."""
-    cases = load_corpus()
-    with ReplayServer(cases) as server:
-        yield {vector.id: vector for vector in response_vectors(cases, load_spec(spec_dir()), server.url)}
+def url() -> Iterator[str]:
+    """The address of a running server."""
+    with ReplayServer(load_corpus()) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +51,13 @@ def reference() -> Iterator[Implementation]:
 
 
 def test_response(
-    response: Vector,
-    served: dict[str, Vector],
+    response: ResponseVector,
+    url: str,
     outcome_for: Callable[[Vector], Outcome],
     failure_text: Callable[[Outcome], str],
     record_property: Callable[[str, object], None],
 ) -> None:
-    outcome = outcome_for(served[response.id])
+    outcome = outcome_for(response.at(url))
     record_property("requirement", response.requirement.id)
     if outcome.verdict.reading:
         record_property("reading", outcome.verdict.reading)
@@ -69,7 +68,7 @@ def test_response(
     assert outcome.verdict.met
 
 
-def test_response_without_a_socket(response: Vector, reference: Implementation) -> None:
+def test_response_without_a_socket(response: ResponseVector, reference: Implementation) -> None:
     with respx.mock(assert_all_called=False) as router:
         router.route(host="127.0.0.1").mock(side_effect=mocked(load_corpus()))
         outcome = run(reference, (response,)).outcomes[0]

@@ -13,9 +13,11 @@ from typing import TypeAlias
 
 from compaction_conformance import adapters
 from compaction_conformance.connect import REFERENCE, Settings, connect
+from compaction_conformance.corpus import load_corpus
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector, load_vectors, select
 
@@ -23,6 +25,7 @@ Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Group: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 _FAILURES_SHOWN = 10
+_MOST_PROCESSES = 64
 
 
 def add_verb(
@@ -71,7 +74,7 @@ def selection_group(parser: argparse.ArgumentParser) -> None:
 def failures_group(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--failures",
-        type=lambda text: None if text == "all" else count(text),
+        type=number,
         default=_FAILURES_SHOWN,
         metavar="N|all",
         help=f"how many failures to show in full ({_FAILURES_SHOWN})",
@@ -99,7 +102,7 @@ def load_suite(options: argparse.Namespace) -> tuple[Spec, tuple[Vector, ...]]:
     known = sorted(set(spec.profiles.values()))
     if profile is not None and profile not in known:
         raise InvalidInput(f"unknown profile {profile!r}", remedy=f"known: {', '.join(known)}")
-    everything = load_vectors([*vector_dirs(), *options.vectors], spec)
+    everything = (*load_vectors([*vector_dirs(), *options.vectors], spec), *response_vectors(load_corpus(), spec))
     chosen = select(everything, only=options.only, edition=options.edition, profile=profile)
     if not chosen:
         raise InvalidInput(
@@ -123,8 +126,8 @@ def connected(stack: ExitStack, name: str, options: argparse.Namespace, *, own_p
 
 def connected_many(stack: ExitStack, options: argparse.Namespace) -> list[Implementation]:
     """As many processes as `-n` asks for; an object in this process is one, whatever is asked for."""
-    if options.n < 1:
-        raise InvalidInput(f"-n {options.n} is no number of processes", remedy="give 1 or more")
+    if not 1 <= options.n <= _MOST_PROCESSES:
+        raise InvalidInput(f"-n {options.n} is no number of processes", remedy=f"give 1 to {_MOST_PROCESSES}")
     number = 1 if options.implementation.startswith("python:") else options.n
     first = connected(stack, options.implementation, options, own_process=number > 1)
     others = (connect(options.implementation, settings(options, own_process=True)) for _ in range(number - 1))
@@ -169,6 +172,19 @@ def seconds(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError("must be more than 0")
     return number
+
+
+def positive(text: str) -> int:
+    """An argument's type: how many, and at least one."""
+    number = count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return number
+
+
+def number(text: str) -> int | None:
+    """An argument's type: how many; None for all."""
+    return None if text == "all" else count(text)
 
 
 def count(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from compaction_conformance import terminal
 from compaction_conformance.compare import Comparison, Disagreement, compare_file
+from compaction_conformance.json_files import write_text, writing
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.verbs import common
 
@@ -21,7 +22,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("b", metavar="B")
     parser.add_argument("sessions", type=Path, nargs="+", metavar="SESSION")
     parser.add_argument("--all", action="store_true", help="every prefix, however large the file")
-    parser.add_argument("--sample", type=common.count, default=200, metavar="N", help="points of a large file (200)")
+    parser.add_argument("--sample", type=common.positive, default=200, metavar="N", help="points of a large file (200)")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -40,13 +41,14 @@ def main(options: argparse.Namespace) -> int:
 
 def _told(comparison: Comparison, file: Path, options: argparse.Namespace, seconds: float) -> int:
     counted = f"{comparison.points} points, {comparison.answers} answers compared, {seconds:.1f} s"
+    name = terminal.printable(str(file))
     if comparison.incomplete:
-        print(f"{file}: incomplete after {counted}: {terminal.printable(comparison.incomplete)}")
+        print(f"{name}: incomplete after {counted}: {terminal.printable(comparison.incomplete)}")
         return INCOMPLETE
     if comparison.first is None:
-        print(f"{file}: no difference ({counted})")
+        print(f"{name}: no difference ({counted})")
         return 0
-    print(f"{file}: {options.a} and {options.b} differ ({counted})")
+    print(f"{name}: {options.a} and {options.b} differ ({counted})")
     for name, text in _rows(comparison.first, _write_repro(comparison.first, file, options.repro)):
         print(f"  {name:<6} {terminal.printable(text)}")
     return NOT_CONFORMANT
@@ -64,8 +66,9 @@ def _rows(found: Disagreement, repro: Path) -> list[tuple[str, str]]:
 
 
 def _write_repro(found: Disagreement, file: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"compare-{file.stem}.jsonl"
     head = f'{{"jsonrpc":"2.0","id":1,"method":{json.dumps(found.operation)}'
-    path.write_text(f'{head},"params":{found.request.params_text}}}\n', encoding="utf-8")
+    write_text(path, f'{head},"params":{found.request.params_text}}}\n')
     return path

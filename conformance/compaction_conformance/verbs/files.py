@@ -9,7 +9,7 @@ from pathlib import Path
 from compaction_conformance import attest, terminal, validation
 from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir, vector_dirs, vector_files
-from compaction_conformance.run import NOT_CONFORMANT
+from compaction_conformance.run import BAD_USAGE, NOT_CONFORMANT
 from compaction_conformance.seal import write_seal
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vector_checks import check_vector_file
@@ -38,7 +38,7 @@ def validate(options: argparse.Namespace) -> int:
         if not (options.quiet and report.ok):
             print(report.text())
         if not report.ok:
-            code = NOT_CONFORMANT
+            code = max(code, NOT_CONFORMANT if report.readable else BAD_USAGE)
     return code
 
 

@@ -10,6 +10,7 @@ from compaction_conformance import terminal
 from compaction_conformance.expectation import Broken, NotRun, Reply
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.repro import read_repro
+from compaction_conformance.response_vectors import asked_again, served
 from compaction_conformance.run import FAILED, INCOMPLETE, NOT_CONFORMANT, Outcome, judge
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -24,10 +25,12 @@ def add(verbs: common.Verbs) -> None:
 def main(options: argparse.Namespace) -> int:
     requests = read_repro(options.file)
     _, vectors = common.load_suite(options)
-    known = {(vector.operation, vector.params_text): vector for vector in vectors if vector.id == options.file.stem}
     codes = [0]
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options)
+        named = stack.enter_context(served([vector for vector in vectors if vector.id == options.file.stem], side))
+        known = {(vector.operation, vector.params_text): vector for vector in named}
+        requests = [asked_again(request, named) for request in requests]
         for request, reply in zip(requests, side.answers(requests), strict=True):
             print(f"{request.method}\n  answer {terminal.shown(reply.shown())}")
             vector = known.get((request.method, request.params_text))

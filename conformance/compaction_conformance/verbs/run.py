@@ -11,6 +11,7 @@ from compaction_conformance.golden.sweep_run import load_sweeps, run_sweeps, sho
 from compaction_conformance.golden.variant_run import load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
+from compaction_conformance.response_vectors import served
 from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
 from compaction_conformance.vectors import Vector, select
 from compaction_conformance.verbs import common
@@ -32,9 +33,10 @@ def main(options: argparse.Namespace) -> int:
     spec, vectors = common.load_suite(options)
     sweeps = select(load_sweeps(spec), **_choice(options)) if options.sweeps else ()
     variants = select(load_variants(spec), **_choice(options)) if options.sweeps else ()
-    progress = common.Progress(len(vectors) + len(sweeps) + len(variants))
     with ExitStack() as stack:
         sides = common.connected_many(stack, options)
+        vectors = stack.enter_context(served(vectors, sides[0]))
+        progress = common.Progress(len(vectors) + len(sweeps) + len(variants))
         report = run(sides[0], vectors, progress.step) if len(sides) == 1 else run_shared(sides, vectors, progress.step)
         swept = run_sweeps(sides, sweeps, progress.step) + run_variants(sides, variants, progress.step)
     report = RunReport(report.implementation, report.outcomes + swept)
@@ -64,6 +66,7 @@ def smoke(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options)
         smallest: dict[str, Vector] = {}
+        vectors = stack.enter_context(served(vectors, side))
         for vector in sorted(vectors, key=lambda vector: len(vector.params_text)):
             if vector.level == "MUST" and vector.operation in side.description.operations:
                 smallest.setdefault(vector.operation, vector)

@@ -43,7 +43,7 @@ def _finite(result: Json) -> Json:
 
 
 def _session_parse(params: Json) -> Json:
-    opened = session_file.open_file(file_content(params))
+    opened = session_file.open_file(file_content(params) or "")
     leaf_id = opened.storage.tips.get(storage.BRANCH)
     return {"header": opened.header, "entries": opened.storage.entries, "leafId": leaf_id}
 

@@ -14,7 +14,7 @@ import httpx
 from .failure import Failed
 from .target import Request, Target
 
-MAX_BODY_BYTES = 8 << 20
+MAX_BODY_BYTES = 4 << 20
 MAX_SECONDS = 600.0
 
 

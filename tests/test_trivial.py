@@ -1,0 +1,89 @@
+"""No trivial implementation passes a chapter, or comes near it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compaction_conformance import trivial
+from compaction_conformance.expectation import Error, ExpectResult, Result
+from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.spec import load_spec
+from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.verbs.proof import proof_dir
+
+
+@pytest.fixture(scope="module")
+def vectors() -> tuple[Vector, ...]:
+    return load_vectors(vector_dirs(), load_spec(spec_dir()))
+
+
+@pytest.fixture(scope="module")
+def scores(vectors: tuple[Vector, ...]) -> dict[str, trivial.Score]:
+    return trivial.trivial_scores(vectors)
+
+
+def test_no_chapter_is_passed_by_a_trick(scores: dict[str, trivial.Score]) -> None:
+    assert trivial.problems(scores) == []
+
+
+def test_every_chapter_is_tried_by_every_trick(scores: dict[str, trivial.Score], vectors: tuple[Vector, ...]) -> None:
+    chapters = {vector.requirement.chapter for vector in vectors}
+    assert len(scores) >= 12
+    assert all(set(own) == chapters for own in scores.values())
+
+
+def test_the_tricks_score_something_where_they_apply(scores: dict[str, trivial.Score]) -> None:
+    for name, chapter in (
+        ("never-overflow", "overflow"),
+        ("always-overflow", "overflow"),
+        ("cut-at-0", "cut-point"),
+        ("cut-at-end", "cut-point"),
+        ("keep-everything", "projection"),
+        ("last-4", "projection"),
+        ("no-tool-results", "messages"),
+        ("identity", "messages"),
+        ("tokens-0", "tokens"),
+        ("tokens-100", "tokens"),
+        ("empty", "file-operations"),
+        ("refuse", "settings"),
+        ("best-constant", "trigger"),
+    ):
+        passed, of = scores[name][chapter]
+        assert (0 <= passed if name == "refuse" else 0 < passed) and passed < of, (name, chapter)
+
+
+def test_a_trick_that_passes_a_chapter_is_an_error() -> None:
+    assert trivial.problems({"lazy": {"trigger": (2, 3), "overflow": (3, 3)}}) == [
+        "lazy meets 3 of 3 vectors of overflow: more than two thirds"
+    ]
+
+
+def test_no_constant_answers_more_than_two_thirds_of_an_operation(vectors: tuple[Vector, ...]) -> None:
+    constants = trivial.best_constants(vectors)
+    assert {one.operation for one in constants} >= {"cut/find", "overflow/is_overflow", "control/run"}
+    assert [one for one in constants if 3 * one.met > 2 * one.of and one.of > 10] == []
+
+
+def test_the_best_constant_is_the_most_frequent_answer(vectors: tuple[Vector, ...]) -> None:
+    about = [vector for vector in vectors if vector.operation == "trigger/should_compact" and vector.level == "MUST"]
+    (best,) = trivial.best_constants(about)
+    verdicts = [vector.expect.value["compact"] for vector in about if isinstance(vector.expect, ExpectResult)]
+    assert best.met == max(verdicts.count(True), verdicts.count(False))
+    assert isinstance(best.reply, Result | Error)
+
+
+def test_real_implementations_are_recorded_beside_them(scores: dict[str, trivial.Score]) -> None:
+    recorded = trivial.read_recorded(proof_dir() / "scores.json")
+    assert {"pi", "node-example"} <= set(recorded)
+    for chapter, (passed, of) in recorded["pi"].items():
+        assert passed == of or chapter == "recommended-classifier"
+        assert all(own[chapter][0] < own[chapter][1] for own in scores.values())
+
+
+def test_scores_are_read_back(tmp_path: Path) -> None:
+    written: dict[str, trivial.Score] = {"a": {"cut-point": (1, 2)}}
+    trivial.write_recorded(tmp_path / "scores.json", written)
+    assert trivial.read_recorded(tmp_path / "scores.json") == written
+    assert trivial.read_recorded(tmp_path / "none.json") == {}
