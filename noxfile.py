@@ -22,10 +22,13 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """The whole suite against the published Pi, and every vector file held against its answers (needs npm)."""
-    session.install("-e", ".")
-    session.run("compaction-conformance", "run", "--implementation", "pi", "-n", "2", *session.posargs)
+    """The whole suite against the published Pi, sessions handed over both ways, the corpus recorded anew (needs npm)."""
+    session.install("-e", ".[test]")
+    session.run("compaction-conformance", "run", "--implementation", "pi", "--sweeps", "-n", "2", *session.posargs)
     session.run("compaction-conformance", "run", "--profile", "harness", "--implementation", "pi-harness")
+    session.run("compaction-conformance", "handover", "reference", "pi")
+    session.run("compaction-conformance", "handover", "pi", "reference")
+    session.run("python", "-m", "compaction_conformance.corpus_record")
 
 
 @nox.session
@@ -37,17 +40,18 @@ def lint(session: nox.Session) -> None:
     folders = (Path("fixtures/vectors"), Path("fixtures/scenarios"))
     files = sorted(str(path) for folder in folders for path in folder.rglob("*.json"))
     session.run("compaction-conformance", "validate", "--quiet", *files)
+    session.run("compaction-conformance", "overflow", "lint")
 
 
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy, strictly, over both packages."""
-    session.install("-e", ".[lint]")
+    session.install("-e", ".[lint,test]")
     session.run("mypy")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Speed and memory, as ratios within one run (needs npm for the comparison with Pi)."""
-    session.install("-e", ".")
+    session.install("-e", ".[test]")
     session.run("python", "-m", "compaction_conformance.bench", *session.posargs)

@@ -67,8 +67,14 @@ never_overflows = Wrong("never-overflows", overflow__is_overflow=lambda params, 
 nothing_to_refuse = Wrong("nothing-to-refuse", settings__resolve=lambda params, right: _lenient(right))
 keeps_all = Wrong("keeps-all", projection__messages=lambda params, right: _unfolded(params))
 loses_content = Wrong("loses-content", projection__messages=lambda params, right: {"messages": []})
+walks_slowly = Wrong("walks-slowly", session__path=lambda params, right: (_quadratic(params), right())[1])
 partial = Partial()
 unserved = Unserved()
+
+
+def _quadratic(params: Any) -> int:
+    """Looks at every entry for every entry."""
+    return sum(other["id"] == entry["id"] for entry in params["entries"] for other in params["entries"])
 
 
 def _unfolded(params: Any) -> Any:

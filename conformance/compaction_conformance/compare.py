@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ SETTINGS = (
     {"enabled": True, "reserveTokens": 0, "keepRecentTokens": 0},
 )
 _BATCH = 8
+_BATCH_SIZE = 8_000_000
 _ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
 
 
@@ -66,9 +68,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Question:
+    """`state` is the members of the params that all questions about a point share, as text; `more` are the rest."""
+
     point: Point
-    about: str
-    request: Request
+    method: str
+    state: str
+    more: str = ""
+    about: str = ""
+
+    @property
+    def request(self) -> Request:
+        """Made when it is asked: the questions about a large session together would be many times its size."""
+        return Request(self.method, f"{{{self.state}{self.more}}}")
 
 
 def compare_file(
@@ -88,8 +99,7 @@ def compare_file(
     texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
     points = _points(entries, sample)
     with ThreadPoolExecutor(2) as pool:
-        for start in range(0, len(points), _BATCH):
-            batch = points[start : start + _BATCH]
+        for batch in _batches(points, texts):
             questions = [question for point in batch for question in _questions(point, texts, shared)]
             answers = _ask_both(pool, first, second, questions, file, comparison)
             if answers is not None and "messages/to_llm" in shared:
@@ -141,30 +151,44 @@ def _points(entries: Sequence[Any], sample: int | None) -> list[Point]:
     return at_prefixes + [Point(len(entries), tip) for tip in tips[: sample or len(tips)]]
 
 
+def _batches(points: Sequence[Point], texts: Sequence[str]) -> Iterator[list[Point]]:
+    """Points that are asked about at once: fewer where the session is large, for they are held in memory."""
+    sizes = list(accumulate((len(text) for text in texts), initial=0))
+    batch: list[Point] = []
+    held = 0
+    for point in points:
+        if batch and (len(batch) == _BATCH or held + sizes[point.length] > _BATCH_SIZE):
+            yield batch
+            batch, held = [], 0
+        batch.append(point)
+        held += sizes[point.length]
+    if batch:
+        yield batch
+
+
 def _questions(point: Point, texts: Sequence[str], shared: Iterable[str]) -> Iterator[_Question]:
-    entries = f"[{','.join(texts[: point.length])}]"
-    state = f'"entries":{entries},"leafId":{json.dumps(point.leaf_id)}'
+    entries = f'"entries":[{",".join(texts[: point.length])}]'
+    state = f'{entries},"leafId":{json.dumps(point.leaf_id)}'
     for operation in ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection"):
         if operation in shared:
-            yield _Question(point, "", Request(operation, f"{{{state}}}"))
+            yield _Question(point, operation, state)
     if "compaction/prepare" in shared:
         for settings in SETTINGS:
             about = f"keepRecentTokens {settings['keepRecentTokens']}"
-            text = f'{{{state},"settings":{json.dumps(settings)}}}'
-            yield _Question(point, about, Request("compaction/prepare", text))
+            yield _Question(point, "compaction/prepare", state, f',"settings":{json.dumps(settings)}', about)
     if "cut/find" in shared:
         for budget in CUT_BUDGETS:
-            text = f'{{"entries":{entries},"startIndex":0,"endIndex":{point.length},"keepRecentTokens":{budget}}}'
-            yield _Question(point, f"keepRecentTokens {budget}", Request("cut/find", text))
+            more = f',"startIndex":0,"endIndex":{point.length},"keepRecentTokens":{budget}'
+            yield _Question(point, "cut/find", entries, more, f"keepRecentTokens {budget}")
 
 
 def _conversions(questions: Sequence[_Question], answers: Sequence[Reply]) -> Iterator[_Question]:
     """The projected messages of the last round, to be turned into messages for the model."""
     for question, answer in zip(questions, answers, strict=True):
-        if question.request.method == "projection/messages" and isinstance(answer, Result):
+        if question.method == "projection/messages" and isinstance(answer, Result):
             messages = answer.value.get("messages") if isinstance(answer.value, dict) else None
-            text = json.dumps({"messages": messages}, separators=(",", ":"))
-            yield _Question(question.point, "", Request("messages/to_llm", text))
+            text = json.dumps(messages, separators=(",", ":"))
+            yield _Question(question.point, "messages/to_llm", f'"messages":{text}')
 
 
 def _ask_both(
@@ -176,8 +200,9 @@ def _ask_both(
     comparison: Comparison,
 ) -> list[Reply] | None:
     """The answers of the first, after they were found equal to those of the second; None when they were not."""
-    requests = [question.request for question in questions]
-    both = [pool.submit(list[Reply], side.answers(requests)) for side in (first, second)]
+    both = [
+        pool.submit(list[Reply], side.answers(question.request for question in questions)) for side in (first, second)
+    ]
     left, right = both[0].result(), both[1].result()
     for question, mine, theirs in zip(questions, left, right, strict=True):
         comparison.answers += 1
@@ -186,8 +211,9 @@ def _ask_both(
                 comparison.incomplete = reply.reason
                 return None
         if difference := reply_difference(mine, theirs):
-            request = question.request
-            comparison.first = Disagreement(file, question.point, request.method, question.about, request, difference)
+            comparison.first = Disagreement(
+                file, question.point, question.method, question.about, question.request, difference
+            )
             return None
     return left
 

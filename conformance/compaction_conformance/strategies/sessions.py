@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -137,24 +137,28 @@ def sessions(
     is any entry or none, not always the newest entry.
     """
     answers = assistant_messages(calls=False, counted=counted)
-    spoken = st.one_of(user_messages(), answers, bash_executions(), system_messages())
-    steps: list[SearchStrategy[list[Any]]] = [
-        spoken.map(lambda message: [_draft(message)]),
-        exchanges(counted=counted).map(lambda found: list(map(_draft, found))),
-        st.builds(lambda asked, told: [_draft(asked), _draft(told)], user_messages(), answers),
-        drafts(*_QUIET).map(_alone),
-        drafts("custom_message").map(_alone),
+    spoken = st.one_of(user_messages(), answers, bash_executions())
+    steps = [
+        _step(spoken, _draft),
+        _step(exchanges(counted=counted), lambda found: list(map(_draft, found))),
+        _step(st.tuples(user_messages(), answers), lambda turn: list(map(_draft, turn))),
+        _step(system_messages(), _draft),
+        _step(drafts(*_QUIET)),
+        _step(drafts("custom_message")),
     ]
     if compactions:
-        steps.append(drafts("compaction").map(_alone))
+        steps += [_step(drafts("compaction")) for _ in range(2)]
     if edits:
-        steps.append(drafts("context_edit").map(_alone))
+        steps += [_step(drafts("context_edit")) for _ in range(2)]
     if branches:
-        steps += [st.integers(1, 6).map(lambda far: [Go(far)]), drafts("branch_summary").map(_alone)]
+        steps += [_step(st.integers(1, 6), Go), _step(drafts("branch_summary"))]
     if strays:
-        steps.append(tool_result_messages("t0").map(lambda message: [_draft(message)]))
-        steps.append(exchanges(counted=counted).map(lambda found: [_draft(found[0])]))
-    whole = st.lists(st.one_of(steps), max_size=max_size).map(_built)
+        steps.append(_step(tool_result_messages("t0"), _draft))
+        steps.append(_step(exchanges(counted=counted), lambda found: _draft(found[0])))
+    step = st.one_of(steps)
+    # short ones to shrink to, and long ones so that several things meet on one path
+    short, long = st.lists(step, max_size=max_size), st.lists(step, min_size=max_size // 2, max_size=max_size)
+    whole = st.one_of(short, long).map(_built)
     if not any_leaf:
         return whole
     return st.builds(_moved, whole, st.just(0) | st.integers(0, max_size * 2))
@@ -164,8 +168,14 @@ def _draft(message: Message) -> Draft:
     return {"type": "message", "message": message}
 
 
-def _alone(draft: Draft) -> list[Any]:
-    return [draft]
+def _step(made: SearchStrategy[Any], wrap: Callable[[Any], Any] = lambda made: made) -> SearchStrategy[list[Any]]:
+    """One step, as likely as any other: a choice between choices would be flattened, were it not for the tuple."""
+
+    def taken(alone: tuple[Any]) -> list[Any]:
+        found = wrap(alone[0])
+        return found if isinstance(found, list) else [found]
+
+    return st.tuples(made).map(taken)
 
 
 def _built(parts: Sequence[list[Step]]) -> Session:

@@ -1,0 +1,41 @@
+"""Growth is judged by ratios against an echo in the same run: a quadratic implementation is told from a linear one."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction_conformance.cli import main
+from compaction_conformance.growth import Curve, Point, drawn
+
+
+def curve(*seconds: float) -> Curve:
+    return Curve("session/path", tuple(Point(1000 * 2**n, each, 0.1 * 2**n) for n, each in enumerate(seconds)))
+
+
+def test_work_that_doubles_is_linear() -> None:
+    assert not curve(0.2, 0.4, 0.8).superlinear
+
+
+def test_work_that_quadruples_is_superlinear() -> None:
+    assert curve(0.2, 0.8, 3.2).superlinear
+
+
+def test_one_slow_step_is_no_verdict() -> None:
+    assert not curve(0.2, 0.8, 1.6).superlinear
+
+
+def test_a_curve_is_drawn_with_its_sizes() -> None:
+    text = drawn(curve(0.2, 0.8, 3.2))
+    assert text.startswith("session/path: super-linear")
+    assert "4000 entries" in text
+    assert text.count("█") > 40
+
+
+def test_an_unanswered_operation_is_told() -> None:
+    assert drawn(Curve("session/path", (), "1000 entries: timeout")).endswith("not measured, 1000 entries: timeout")
+
+
+def test_a_quadratic_walk_is_advised_against(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["growth", "--implementation", "python:wrong:walks_slowly", "--entries", "400", "--strict"])
+    assert "session/path: super-linear" in capsys.readouterr().out
+    assert code == 1
