@@ -22,7 +22,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """The whole suite against the published Pi, sessions handed over both ways, the corpus recorded anew (needs npm)."""
+    """The suite against the published Pi, sessions handed over both ways, the corpus recorded anew (npm)."""
     session.install("-e", ".[test]")
     session.run("compaction-conformance", "run", "--implementation", "pi", "--sweeps", "-n", "2", *session.posargs)
     session.run("compaction-conformance", "run", "--profile", "harness", "--implementation", "pi-harness")

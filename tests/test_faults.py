@@ -47,7 +47,7 @@ def test_a_hundred_faults_are_reported_bugs() -> None:
     for fault in FAULTS.values():
         assert re.fullmatch(r"FLT-[a-z0-9-]+", fault.id)
         assert re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+/(?:(?:issues|pull)/[0-9]+|blob/\S+)", fault.url)
-        assert fault.wrong and fault.wrong[0].islower() and not fault.wrong.endswith(".")
+        assert len(fault.wrong) >= 20 and not fault.wrong.endswith(".")
 
 
 def test_faults_break_rules_that_exist(spec: Spec) -> None:
@@ -113,7 +113,7 @@ def test_what_is_pinned_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_fault_whose_place_is_gone_says_so() -> None:
-    with pytest.raises(LookupError, match="the reference has no cut_point.nowhere"):
+    with pytest.raises(LookupError, match=r"the reference has no cut_point\.nowhere"):
         Fault("FLT-x", (), "", "", "", {"cut_point.nowhere": lambda right: right}).implementation()
     with pytest.raises(LookupError, match="holds 'not there' 0 times"):
         edited("not there", "")(fault_run.catch)

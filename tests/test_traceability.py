@@ -18,6 +18,7 @@ from compaction_conformance.traceability import Row
 from compaction_conformance.vectors import Vector, load_vectors
 from compaction_conformance.verbs import proof
 
+
 @pytest.fixture(scope="module")
 def spec() -> Spec:
     return load_spec(spec_dir())

@@ -51,7 +51,7 @@ def test_the_tricks_score_something_where_they_apply(scores: dict[str, trivial.S
         ("best-constant", "trigger"),
     ):
         passed, of = scores[name][chapter]
-        assert (0 <= passed if name == "refuse" else 0 < passed) and passed < of, (name, chapter)
+        assert (passed >= 0 if name == "refuse" else passed > 0) and passed < of, (name, chapter)
 
 
 def test_a_trick_that_passes_a_chapter_is_an_error() -> None:
@@ -60,10 +60,10 @@ def test_a_trick_that_passes_a_chapter_is_an_error() -> None:
     ]
 
 
-def test_no_constant_answers_more_than_two_thirds_of_an_operation(vectors: tuple[Vector, ...]) -> None:
+def test_no_constant_answers_more_than_three_quarters_of_an_operation(vectors: tuple[Vector, ...]) -> None:
     constants = trivial.best_constants(vectors)
     assert {one.operation for one in constants} >= {"cut/find", "overflow/is_overflow", "control/run"}
-    assert [one for one in constants if 3 * one.met > 2 * one.of and one.of > 10] == []
+    assert [one for one in constants if 4 * one.met > 3 * one.of] == []
 
 
 def test_the_best_constant_is_the_most_frequent_answer(vectors: tuple[Vector, ...]) -> None:

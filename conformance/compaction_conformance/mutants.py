@@ -2,9 +2,9 @@
 
 mutmut finds the places and makes the changes. It runs tests in processes of its own, which is too slow for some
 ten thousand mutants and a few thousand vectors; so only its operators are used, and `mutation` runs the vectors.
-Left out: modules without rules (types, the program around stdin); provider clients, which have a corpus of responses in
-place of vectors; the check of params, since the suite sends none that is wrong; and the two mutants of a text that
-change its letter case, since a third one changes the text.
+Left out: modules without rules (types, the program around stdin, the bench that plays and shows scenarios); provider
+clients, which have a corpus of responses in place of vectors; the check of params, since the suite sends none that is
+wrong; and the two mutants of a text that change its letter case, since a third one changes the text.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from compaction_conformance.errors import Unavailable
 PACKAGE_DIR = Path(compaction_reference.__file__).parent
 _WITHOUT_RULES = ("__main__", "types")
 _WITHOUT_VECTORS = ("providers", "params")
+_BENCH = ("control.scenario", "control.replies", "control.trace")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def module_names() -> tuple[str, ...]:
 
 def _is_left_out(name: str) -> bool:
     first, _, last = name.rpartition(".")
-    return last == "__init__" or name in (*_WITHOUT_RULES, *_WITHOUT_VECTORS) or first in _WITHOUT_VECTORS
+    return last == "__init__" or name in (*_WITHOUT_RULES, *_WITHOUT_VECTORS, *_BENCH) or first in _WITHOUT_VECTORS
 
 
 def module_path(name: str) -> Path:

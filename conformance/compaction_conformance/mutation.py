@@ -9,7 +9,6 @@ run. Any other is *silent*: a hole. A mutant that cannot even be loaded is not c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -49,10 +48,16 @@ def change_of(before: str, after: str) -> str:
     """`a + b → a - b`; of long texts the part that differs."""
     if len(before) <= _SHOWN and len(after) <= _SHOWN:
         return f"{before} → {after}"
-    start = len(os.path.commonprefix([before, after]))
-    end = len(os.path.commonprefix([before[start:][::-1], after[start:][::-1]]))
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
     start, end = max(start - 12, 0), max(end - 12, 0)
     return f"…{before[start : len(before) - end]}… → …{after[start : len(after) - end]}…"
+
+
+def _common(first: str, second: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 class _Mutated:

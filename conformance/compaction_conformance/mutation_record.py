@@ -1,7 +1,7 @@
 """`mutation.json`: what the vectors made of every module's mutants. It can only become better.
 
-An error is a silent mutant that the file does not list, a mutant that the file calls equivalent and that was killed, and
-a module that the file does not know. A listed silent mutant that is killed now is taken off when the file is written
+An error is a silent mutant that the file does not list, one that the file calls equivalent and that was killed, and a
+module that the file does not know. A listed silent mutant that is killed now is taken off when the file is written
 anew, and cannot come back.
 """
 

@@ -11,7 +11,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in columns]
     numeric = [all(not cell or cell[0].isdigit() or cell[0] == "–" for cell in column[1:]) for column in columns]
     lines = [
-        "  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(row, widths, numeric, strict=True))
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
         for row in rows
     ]
     shown = [line.rstrip() for line in lines]

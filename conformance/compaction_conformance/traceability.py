@@ -58,7 +58,7 @@ def trace(
     sweeps: Iterable[Sequence[str]] = (),
     properties: Iterable[Sequence[str]] = (),
 ) -> list[Row]:
-    """A row a rule, in the order of the chapters. `sweeps` and `properties` are the rules that each of them is about."""
+    """A row a rule, in the order of the chapters. `sweeps` and `properties` are the rules of each of them."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     vectors: dict[str, set[str]] = defaultdict(set)
     for outcome in outcomes:

@@ -1,7 +1,7 @@
 """Trivial implementations and what they score: a chapter that one of them passes judges nothing.
 
-Each knows a single trick. The strongest, `best-constant`, knows the suite by heart and gives for every operation the one
-answer that the most vectors expect; its score is the floor beside which every other score has to be read.
+Each knows a single trick. The strongest, `best-constant`, knows the suite by heart and gives for every operation the
+one answer that the most vectors expect; its score is the floor beside which every other score has to be read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def _tokens(number: int) -> dict[str, Answer]:
         "tokens/of_message": lambda _: {"tokens": number},
         "tokens/of_context": lambda _: context,
         "tokens/of_projection": lambda _: context,
-        "tokens/context_usage": lambda p: {"usage": {"tokens": number, "contextWindow": p["contextWindow"], "percent": 0}},
+        "tokens/context_usage": lambda p: {
+            "usage": {"tokens": number, "contextWindow": p["contextWindow"], "percent": 0}
+        },
         "tokens/last_usage": lambda _: {"usage": None},
     }
 

@@ -26,28 +26,27 @@ _MODULES = (sessions, contexts, counts, overflows, cuts, summaries, controls, ha
 
 FAULTS: dict[str, Fault] = {fault.id: fault for module in _MODULES for fault in module.FAULTS}
 
-NEAR = frozenset(
-    f"FLT-{name}"
-    for name in (
-        "session-old-roles session-written-early session-second-header tree-first-of-two append-no-snapshot "
-        "projection-repairs projection-empty-branch projection-no-content edits-whole-message snapshot-lost "
-        "snapshot-doubled fold-other-branch llm-merged llm-branch-dropped usage-of-aborted usage-oldest-anchor "
-        "usage-total-ignored usage-dropped-by-metadata usage-unknown-window estimate-bytes estimate-code-points "
-        "estimate-calls-weightless estimate-kinds-doubled settings-group-replaced settings-unchecked "
-        "settings-zero-is-default trigger-share trigger-half-reserve trigger-late trigger-early overflow-rate-limit "
-        "overflow-status-429 overflow-good-answers overflow-silent-one-provider overflow-silent-no-cache "
-        "overflow-tool-use overflow-length-exact overflow-length-always overflow-no-body-nobody cut-before-budget "
-        "cut-above-budget cut-no-split cut-whole-file recovery-cut-stays prepare-system-summarised files-not-carried "
-        "files-overlap files-other-tools files-failed-calls summary-previous-lost summary-headings-free "
-        "summary-everything-cut summary-whole-reserve summary-quota-repeated summary-no-growth summary-files-lost "
-        "summary-context-not-sent branch-oldest-first branch-tool-results branch-custom-ignored branch-lists-lost "
-        "branch-aborted-fails branch-other-reserve control-queue-all control-threshold-continues "
-        "control-cancel-ignored control-navigation-message-left control-navigation-unasked harness-error-stored "
-        "harness-torn-line harness-failed-shown estimate-excluded-bash estimate-damaged summary-aborted-stored "
-        "summary-unknown-window classifier-json classifier-markup classifier-numbers classifier-long "
-        "classifier-stated classifier-things classifier-filtered classifier-status control-same-millisecond"
-    ).split()
-)
+_NEAR = """
+append-no-snapshot branch-aborted-fails branch-custom-ignored branch-lists-lost branch-oldest-first
+branch-other-reserve branch-tool-results classifier-filtered classifier-json classifier-long classifier-markup
+classifier-numbers classifier-stated classifier-status classifier-things control-cancel-ignored
+control-navigation-message-left control-navigation-unasked control-queue-all control-same-millisecond
+control-threshold-continues cut-above-budget cut-before-budget cut-no-split cut-whole-file edits-whole-message
+estimate-bytes estimate-calls-weightless estimate-code-points estimate-damaged estimate-excluded-bash
+estimate-kinds-doubled files-failed-calls files-not-carried files-other-tools files-overlap fold-other-branch
+harness-error-stored harness-failed-shown harness-torn-line llm-branch-dropped llm-merged
+overflow-good-answers overflow-length-always overflow-length-exact overflow-no-body-nobody overflow-rate-limit
+overflow-silent-no-cache overflow-silent-one-provider overflow-status-429 overflow-tool-use
+prepare-system-summarised projection-empty-branch projection-no-content projection-repairs recovery-cut-stays
+session-old-roles session-second-header session-written-early settings-group-replaced settings-unchecked
+settings-zero-is-default snapshot-doubled snapshot-lost summary-aborted-stored summary-context-not-sent
+summary-everything-cut summary-files-lost summary-headings-free summary-no-growth summary-previous-lost
+summary-quota-repeated summary-unknown-window summary-whole-reserve tree-first-of-two trigger-early
+trigger-half-reserve trigger-late trigger-share usage-dropped-by-metadata usage-of-aborted usage-oldest-anchor
+usage-total-ignored usage-unknown-window
+"""
+
+NEAR = frozenset(f"FLT-{name}" for name in _NEAR.split())
 """Faults whose report is of a neighbouring bug: the same rule area, another slip."""
 
 SEED_CHAPTERS = {

@@ -11,7 +11,9 @@ from compaction_conformance.faults.fault import Fault, Make, Patches, edited, gi
 from compaction_conformance.faults.sources import gh, pi
 
 
-def _own(rule: str, name: str, url: str, seen: str, wrong: str, *left_out: str, chapters: tuple[str, ...] = ()) -> Fault:
+def _own(
+    rule: str, name: str, url: str, seen: str, wrong: str, *left_out: str, chapters: tuple[str, ...] = ()
+) -> Fault:
     """What the reference does, where it does not follow advice; `left_out` are the corrections that go, if others."""
     return Fault(f"FLT-{name}", (rule,), url, seen, wrong, merged(*(left_out or (rule,))), chapters)
 
@@ -44,11 +46,15 @@ def _table(change: Any) -> Patches:
 
 def _without_decisions(*numbers: int) -> Patches:
     ids = {f"OVD-{number:02}" for number in numbers}
-    return _table(lambda table: dataclasses.replace(table, decisions=tuple(d for d in table.decisions if d.id not in ids)))
+    return _table(
+        lambda table: dataclasses.replace(table, decisions=tuple(d for d in table.decisions if d.id not in ids))
+    )
 
 
 def _without_words(*words: str) -> Patches:
-    return _table(lambda table: dataclasses.replace(table, words=tuple(row for row in table.words if row[0] not in words)))
+    return _table(
+        lambda table: dataclasses.replace(table, words=tuple(row for row in table.words if row[0] not in words))
+    )
 
 
 def _ascii_words(table: Any) -> Any:
@@ -126,7 +132,9 @@ FAULTS = (
         "senpi, pi",
         "a quota of tokens a minute is taken for an overflow",
     ),
-    _own("OVF-63", "overflow-reservation", pi(10497), "pi", "an output limit that is too high is taken for an overflow"),
+    _own(
+        "OVF-63", "overflow-reservation", pi(10497), "pi", "an output limit that is too high is taken for an overflow"
+    ),
     _own(
         "CUT-29",
         "cut-between-pair",
@@ -159,7 +167,14 @@ FAULTS = (
         "pi",
         "half a summary that the user stopped is stored",
     ),
-    _own("SUM-70", "summary-focus-lost", pi(11058), "pi", "the user's instructions go nowhere when a turn is split", chapters=("000-manual",)),
+    _own(
+        "SUM-70",
+        "summary-focus-lost",
+        pi(11058),
+        "pi",
+        "the user's instructions go nowhere when a turn is split",
+        chapters=("000-manual",),
+    ),
     _own("SUM-71", "summary-overflow-repeated", pi(4943), "pi", "a request that does not fit is made again as it is"),
     _own(
         "BRS-40",
@@ -211,33 +226,201 @@ FAULTS = (
         {"summary.turn_prefix_request": given(_live_prefix)},
         ("002-cache",),
     ),
-    _reading("case", 1, gh("RooCodeInc/Roo-Code/issues/1767"), "a text in capital letters is not read", {"overflow_reading._unwrapped": edited("text.lower()", "text", ").lower())", "))")}),
-    _reading("json", 2, gh("openclaw/openclaw/pull/64196"), "a text inside JSON inside JSON is not read", {"overflow_reading._unescaped": instead(lambda match: match[0])}),
-    _reading("space", 3, gh("evalstate/fast-agent/issues/621"), "a line break inside a sentence hides it", {"overflow_reading._unwrapped": edited('" ".join(text.split())', 'text.replace("\\n", " . ")')}),
-    _reading("gateway", 4, gh("BerriAI/litellm/issues/15968"), "what a gateway puts in front hides the text", {"overflow/classify_text": given(_whole_text_only)}),
-    _reading("markup", 5, gh("openclaw/openclaw/pull/10183"), "tags, entities and addresses count as words", {"overflow_reading._TAG": _NOTHING, "overflow_reading._ENTITY": _NOTHING, "overflow_reading._ADDRESS": _NOTHING}),
-    _reading("numbers", 6, gh("anomalyco/opencode/issues/13015"), "a number with commas is several numbers", {"overflow_reading._numbers": edited('re.split("[,_]", token)', 're.split("[ ]", token.replace(",", " , "))')}),
-    _reading("long", 7, gh("can1357/oh-my-pi/pull/1252"), "only the start of a long text is read", {"overflow_reading.sentences": edited('text = f"{text[:HEAD]} {text[-TAIL:]}"', "text = text[:HEAD]")}),
-    _reading("no-body", 8, pi(9482), "an empty answer of any provider is an overflow", _table(lambda table: dataclasses.replace(table, decisions=tuple(dataclasses.replace(one, provider=frozenset()) for one in table.decisions)))),
-    _reading("window", 9, gh("code-yeongyu/senpi/pull/1466"), "a window that is exceeded in new words is missed", _without_decisions(6, 7), "senpi"),
-    _reading("input", 10, gh("BerriAI/litellm/pull/21647"), "a prompt that is called too long is missed", _without_decisions(9)),
-    _reading("limit", 11, gh("anomalyco/opencode/issues/27519"), "a limit on tokens that names no context is missed", _without_decisions(21, 22, 23, 24), "opencode"),
-    _reading("code", 12, gh("anomalyco/opencode/pull/17748"), "the name of an error says nothing", _without_decisions(3, 10), "opencode"),
-    _reading("stated", 13, pi(129), "an error that only states the largest input is missed", _without_decisions(11), "pi"),
+    _reading(
+        "case",
+        1,
+        gh("RooCodeInc/Roo-Code/issues/1767"),
+        "a text in capital letters is not read",
+        {"overflow_reading._unwrapped": edited("text.lower()", "text", ").lower())", "))")},
+    ),
+    _reading(
+        "json",
+        2,
+        gh("openclaw/openclaw/pull/64196"),
+        "a text inside JSON inside JSON is not read",
+        {"overflow_reading._unescaped": instead(lambda match: match[0])},
+    ),
+    _reading(
+        "space",
+        3,
+        gh("evalstate/fast-agent/issues/621"),
+        "a line break inside a sentence hides it",
+        {"overflow_reading._unwrapped": edited('" ".join(text.split())', 'text.replace("\\n", " . ")')},
+    ),
+    _reading(
+        "gateway",
+        4,
+        gh("BerriAI/litellm/issues/15968"),
+        "what a gateway puts in front hides the text",
+        {"overflow/classify_text": given(_whole_text_only)},
+    ),
+    _reading(
+        "markup",
+        5,
+        gh("openclaw/openclaw/pull/10183"),
+        "tags, entities and addresses count as words",
+        {
+            "overflow_reading._TAG": _NOTHING,
+            "overflow_reading._ENTITY": _NOTHING,
+            "overflow_reading._ADDRESS": _NOTHING,
+        },
+    ),
+    _reading(
+        "numbers",
+        6,
+        gh("anomalyco/opencode/issues/13015"),
+        "a number with commas is several numbers",
+        {"overflow_reading._numbers": edited('re.split("[,_]", token)', 're.split("[ ]", token.replace(",", " , "))')},
+    ),
+    _reading(
+        "long",
+        7,
+        gh("can1357/oh-my-pi/pull/1252"),
+        "only the start of a long text is read",
+        {"overflow_reading.sentences": edited('text = f"{text[:HEAD]} {text[-TAIL:]}"', "text = text[:HEAD]")},
+    ),
+    _reading(
+        "no-body",
+        8,
+        pi(9482),
+        "an empty answer of any provider is an overflow",
+        _table(
+            lambda table: dataclasses.replace(
+                table, decisions=tuple(dataclasses.replace(one, provider=frozenset()) for one in table.decisions)
+            )
+        ),
+    ),
+    _reading(
+        "window",
+        9,
+        gh("code-yeongyu/senpi/pull/1466"),
+        "a window that is exceeded in new words is missed",
+        _without_decisions(6, 7),
+        "senpi",
+    ),
+    _reading(
+        "input",
+        10,
+        gh("BerriAI/litellm/pull/21647"),
+        "a prompt that is called too long is missed",
+        _without_decisions(9),
+    ),
+    _reading(
+        "limit",
+        11,
+        gh("anomalyco/opencode/issues/27519"),
+        "a limit on tokens that names no context is missed",
+        _without_decisions(21, 22, 23, 24),
+        "opencode",
+    ),
+    _reading(
+        "code",
+        12,
+        gh("anomalyco/opencode/pull/17748"),
+        "the name of an error says nothing",
+        _without_decisions(3, 10),
+        "opencode",
+    ),
+    _reading(
+        "stated", 13, pi(129), "an error that only states the largest input is missed", _without_decisions(11), "pi"
+    ),
     _reading("figures", 14, pi(5677), "figures above their limit say nothing", _without_decisions(8), "pi"),
-    _reading("sum", 15, gh("anthropics/claude-code/issues/476"), "input and output that are too long together are missed", _without_decisions(5), "claude-code"),
-    _reading("advice", 16, gh("letta-ai/letta/issues/1963"), "advice to shorten the input is missed", _without_decisions(25), "letta"),
-    _reading("languages", 17, gh("egoist/chatwise-releases/issues/917"), "only English is read", _table(_ascii_words), "chatwise"),
-    _reading("server-error", 18, gh("abetlen/llama-cpp-python/issues/416"), "an overflow with the status of a server error is missed", {"overflow/classify_text": given(_small_status)}),
-    _reading("rate-first", 19, gh("OpenHands/OpenHands/issues/5350"), "a sentence about a rate hides the overflow beside it", _table(_rate_first), "openhands"),
-    _reading("span", 20, gh("anthropics/claude-code/issues/60967"), "tokens a minute are an overflow", _table(_time_ignored), "claude-code"),
+    _reading(
+        "sum",
+        15,
+        gh("anthropics/claude-code/issues/476"),
+        "input and output that are too long together are missed",
+        _without_decisions(5),
+        "claude-code",
+    ),
+    _reading(
+        "advice",
+        16,
+        gh("letta-ai/letta/issues/1963"),
+        "advice to shorten the input is missed",
+        _without_decisions(25),
+        "letta",
+    ),
+    _reading(
+        "languages",
+        17,
+        gh("egoist/chatwise-releases/issues/917"),
+        "only English is read",
+        _table(_ascii_words),
+        "chatwise",
+    ),
+    _reading(
+        "server-error",
+        18,
+        gh("abetlen/llama-cpp-python/issues/416"),
+        "an overflow with the status of a server error is missed",
+        {"overflow/classify_text": given(_small_status)},
+    ),
+    _reading(
+        "rate-first",
+        19,
+        gh("OpenHands/OpenHands/issues/5350"),
+        "a sentence about a rate hides the overflow beside it",
+        _table(_rate_first),
+        "openhands",
+    ),
+    _reading(
+        "span",
+        20,
+        gh("anthropics/claude-code/issues/60967"),
+        "tokens a minute are an overflow",
+        _table(_time_ignored),
+        "claude-code",
+    ),
     _reading("rate", 21, pi(2699), "throttling is an overflow", _without_words("rate", "overload"), "pi"),
-    _reading("quota", 22, gh("continuedev/continue/issues/9800"), "a used up plan is an overflow", _without_words("quota", "allowance"), "continue"),
-    _reading("setting", 23, gh("danny-avila/LibreChat/issues/6494"), "an output limit that is refused is an overflow", _without_words("setting"), "LibreChat"),
-    _reading("reservation", 24, gh("ChatGPTNextWeb/NextChat/issues/3195"), "a small input with a large reservation is an overflow", _without_decisions(1), "NextChat"),
-    _reading("things", 25, gh("openclaw/openclaw/pull/10183"), "an image that is too large is an overflow", _without_words("thing"), "openclaw"),
+    _reading(
+        "quota",
+        22,
+        gh("continuedev/continue/issues/9800"),
+        "a used up plan is an overflow",
+        _without_words("quota", "allowance"),
+        "continue",
+    ),
+    _reading(
+        "setting",
+        23,
+        gh("danny-avila/LibreChat/issues/6494"),
+        "an output limit that is refused is an overflow",
+        _without_words("setting"),
+        "LibreChat",
+    ),
+    _reading(
+        "reservation",
+        24,
+        gh("ChatGPTNextWeb/NextChat/issues/3195"),
+        "a small input with a large reservation is an overflow",
+        _without_decisions(1),
+        "NextChat",
+    ),
+    _reading(
+        "things",
+        25,
+        gh("openclaw/openclaw/pull/10183"),
+        "an image that is too large is an overflow",
+        _without_words("thing"),
+        "openclaw",
+    ),
     _reading("bytes", 26, pi(2734), "a limit in bytes is an overflow", _without_words("bytes"), "pi"),
-    _reading("filtered", 27, gh("openclaw/openclaw/pull/10183"), "a filter that quotes an overflow is one", _without_decisions(2), "openclaw"),
-    _reading("others", 28, gh("guanyilun/agent-sh/pull/66"), "whatever is not known is an overflow", _table(_says_yes), "agent-sh"),
+    _reading(
+        "filtered",
+        27,
+        gh("openclaw/openclaw/pull/10183"),
+        "a filter that quotes an overflow is one",
+        _without_decisions(2),
+        "openclaw",
+    ),
+    _reading(
+        "others",
+        28,
+        gh("guanyilun/agent-sh/pull/66"),
+        "whatever is not known is an overflow",
+        _table(_says_yes),
+        "agent-sh",
+    ),
     _reading("status", 29, pi(1038), "the status says nothing about a text", _without_decisions(19), "pi"),
 )

@@ -187,7 +187,7 @@ FAULTS = (
         gh("OpenHands/software-agent-sdk/issues/4591"),
         "openhands, ports of pi",
         "a message without content is passed on as it is and breaks whoever reads it",
-        {"projection._repaired": edited("own.get(\"content\") is None", "False")},
+        {"projection._repaired": edited('own.get("content") is None', "False")},
     ),
     Fault(
         "FLT-edits-ignored",
@@ -204,7 +204,11 @@ FAULTS = (
         changelog(),
         "pi before 0.87.0",
         "of two edits of one entry the earlier one counts",
-        {"projection._edits_among": edited('edits[map_key(own.get("targetId"))] = own', 'edits.setdefault(map_key(own.get("targetId")), own)')},
+        {
+            "projection._edits_among": edited(
+                'edits[map_key(own.get("targetId"))] = own', 'edits.setdefault(map_key(own.get("targetId")), own)'
+            )
+        },
         ("000-edits",),
     ),
     Fault(

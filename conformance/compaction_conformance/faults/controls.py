@@ -50,7 +50,12 @@ FAULTS = (
         pi(535),
         "pi",
         "an overflow of the model before is recovered from with the present one",
-        {f"{_COMPACTING}._recovery": edited('model is None or message.get("provider") != model.provider or message.get("model") != model.id', "model is None")},
+        {
+            f"{_COMPACTING}._recovery": edited(
+                'model is None or message.get("provider") != model.provider or message.get("model") != model.id',
+                "model is None",
+            )
+        },
         ("000-recovery",),
     ),
     Fault(
@@ -68,7 +73,14 @@ FAULTS = (
         gh("NousResearch/hermes-agent/pull/93394"),
         "hermes",
         "after one recovery there is never another one in the session",
-        {f"{_CONTROLLER}.store": edited('if message["role"] == "user":\n        self.recovery_used = False', 'if message["role"] == "user":\n        pass', 'not in ("error", "length"):\n            self.recovery_used = False', 'not in ("error", "length"):\n            pass')},
+        {
+            f"{_CONTROLLER}.store": edited(
+                'if message["role"] == "user":\n        self.recovery_used = False',
+                'if message["role"] == "user":\n        pass',
+                'not in ("error", "length"):\n            self.recovery_used = False',
+                'not in ("error", "length"):\n            pass',
+            )
+        },
         ("000-recovery",),
     ),
     Fault(
@@ -97,7 +109,8 @@ FAULTS = (
         {
             f"{_CONTROLLER}._more_to_do": edited(
                 "    return not self.abort_requested and (go_on or self.has_queued)",
-                "    last = [e['message'] for e in self.session.path() if e['type'] == 'message' and e['message']['role'] == 'user']\n"
+                "    stored = [e['message'] for e in self.session.path() if e['type'] == 'message']\n"
+                "    last = [one for one in stored if one['role'] == 'user']\n"
                 "    if go_on and last and message['stopReason'] != 'stop':\n"
                 "        self.steering.append(last[-1])\n"
                 "    return not self.abort_requested and (go_on or self.has_queued)",
@@ -177,7 +190,11 @@ FAULTS = (
         changelog(),
         "pi before 0.56.3",
         "after an error the usage of a kept answer from before the compaction decides",
-        {f"{_COMPACTING}._tokens_for_threshold": edited('if estimate["lastUsageIndex"] is not None and', "if False and")},
+        {
+            f"{_COMPACTING}._tokens_for_threshold": edited(
+                'if estimate["lastUsageIndex"] is not None and', "if False and"
+            )
+        },
     ),
     Fault(
         "FLT-control-error-not-estimated",
@@ -185,7 +202,11 @@ FAULTS = (
         pi(1763),
         "pi",
         "after an error nothing is compared with the threshold, so that the session is stuck",
-        {f"{_COMPACTING}._tokens_for_threshold": edited('if message["stopReason"] != "error" and own != 0:', 'if message["stopReason"] == "error" or own != 0:')},
+        {
+            f"{_COMPACTING}._tokens_for_threshold": edited(
+                'if message["stopReason"] != "error" and own != 0:', 'if message["stopReason"] == "error" or own != 0:'
+            )
+        },
     ),
     Fault(
         "FLT-control-answered-by-other",
@@ -193,7 +214,12 @@ FAULTS = (
         pi(6426),
         "pi",
         "after a change to a smaller model its window is not looked at",
-        {f"{_COMPACTING}.check": edited("window = c.model.context_window if c.model else 0", 'window = c.model.context_window if c.model and c.model.id == message["model"] else 10**9')},
+        {
+            f"{_COMPACTING}.check": edited(
+                "window = c.model.context_window if c.model else 0",
+                'window = c.model.context_window if c.model and c.model.id == message["model"] else 10**9',
+            )
+        },
     ),
     Fault(
         "FLT-control-queue-stuck",
@@ -203,7 +229,8 @@ FAULTS = (
         "messages that were queued during a compaction wait for ever",
         {
             f"{_CONTROLLER}._more_to_do": edited(
-                "return not self.abort_requested and (go_on or self.has_queued)", "return not self.abort_requested and go_on"
+                "return not self.abort_requested and (go_on or self.has_queued)",
+                "return not self.abort_requested and go_on",
             ),
             f"{_COMPACTING}.compact_automatically": edited("return will_retry or c.has_queued", "return will_retry"),
             "control.boundary.before_settle": edited("return c.has_queued\n", "return False\n"),
@@ -248,7 +275,13 @@ FAULTS = (
         gh("gugu91/pinet/pull/846"),
         "pinet",
         "after a compaction of the threshold the model is asked again without a question",
-        {f"{_COMPACTING}.check": edited("return compact_automatically(c, \"threshold\", will_retry=False)", "return compact_automatically(c, \"threshold\", will_retry=False) or c.session.path()[-1]['type'] == 'compaction'")},
+        {
+            f"{_COMPACTING}.check": edited(
+                'return compact_automatically(c, "threshold", will_retry=False)',
+                'go_on = compact_automatically(c, "threshold", will_retry=False)\n'
+                "    return go_on or c.session.path()[-1]['type'] == 'compaction'",
+            )
+        },
     ),
     Fault(
         "FLT-control-not-stored",
@@ -256,7 +289,14 @@ FAULTS = (
         gh("ai-ecoverse/slicc/pull/3175"),
         "slicc",
         "a compaction is applied and not stored, so that each request compacts again",
-        {f"{_COMPACTING}._store": edited('c.session.append({"type": "compaction", **fields, "fromHook": from_extension})', "pass", "    first_alike = next(\n        entry for entry in c.session.entries if entry[\"type\"] == \"compaction\" and entry[\"summary\"] == made[\"summary\"]\n    )", "    first_alike = {'id': 'none'}")},
+        {
+            f"{_COMPACTING}._store": edited(
+                'c.session.append({"type": "compaction", **fields, "fromHook": from_extension})',
+                "pass",
+                'if entry["type"] == "compaction" and entry["summary"] == made["summary"]',
+                "",
+            )
+        },
         ("000-commit",),
     ),
     Fault(
@@ -282,7 +322,11 @@ FAULTS = (
         pi(7150),
         "pi",
         "a prompt during the user's compaction is accepted and dropped",
-        {f"{_CONTROLLER}.prompt": edited('if self.manual_signal:\n        raise Failure("compacting")', "if self.manual_signal:\n        return")},
+        {
+            f"{_CONTROLLER}.prompt": edited(
+                'if self.manual_signal:\n        raise Failure("compacting")', "if self.manual_signal:\n        return"
+            )
+        },
     ),
     Fault(
         "FLT-control-latch",
@@ -290,7 +334,14 @@ FAULTS = (
         gh("mikeyobrien/pi-tidy-tools/pull/81"),
         "pi-tidy-tools",
         "after a compaction that failed the session counts as compacting for ever",
-        {f"{_COMPACTING}.compact_now": edited("        aborted = signal.aborted or failure.kind == \"cancelled\"\n        c.manual_signal = None\n", "        aborted = signal.aborted or failure.kind == \"cancelled\"\n", "    finally:\n        c.manual_signal = None\n", "    finally:\n")},
+        {
+            f"{_COMPACTING}.compact_now": edited(
+                '        aborted = signal.aborted or failure.kind == "cancelled"\n        c.manual_signal = None\n',
+                '        aborted = signal.aborted or failure.kind == "cancelled"\n',
+                "    finally:\n        c.manual_signal = None\n",
+                "    finally:\n",
+            )
+        },
     ),
     Fault(
         "FLT-control-no-reason",
@@ -307,7 +358,11 @@ FAULTS = (
         pi(5877),
         "pi",
         "the result does not say how large the context is afterwards",
-        {f"{_COMPACTING}._store": edited('{"result": {**fields, "estimatedTokensAfter": size_after}}', '{"result": fields}')},
+        {
+            f"{_COMPACTING}._store": edited(
+                '{"result": {**fields, "estimatedTokensAfter": size_after}}', '{"result": fields}'
+            )
+        },
     ),
     Fault(
         "FLT-control-size-after-inflated",
@@ -315,7 +370,11 @@ FAULTS = (
         gh("Dicklesworthstone/pi_agent_rust/pull/168"),
         "pi_agent_rust",
         "the size afterwards rests on usage from before the compaction",
-        {f"{_COMPACTING}._store": edited("size_after = sum(map(of_message, c.messages()))", 'size_after = of_context(c.messages())["tokens"]')},
+        {
+            f"{_COMPACTING}._store": edited(
+                "size_after = sum(map(of_message, c.messages()))", 'size_after = of_context(c.messages())["tokens"]'
+            )
+        },
     ),
     Fault(
         "FLT-control-failure-silent",
@@ -332,7 +391,12 @@ FAULTS = (
         pi(792),
         "pi, aider",
         "a summary that fails ends the session",
-        {f"{_COMPACTING}.compact_automatically": edited("        _failed(c, reason, failure, aborted=aborted, from_extension=from_extension)\n        return False", "        raise")},
+        {
+            f"{_COMPACTING}.compact_automatically": edited(
+                "_failed(c, reason, failure, aborted=aborted, from_extension=from_extension)",
+                "raise",
+            )
+        },
     ),
     Fault(
         "FLT-control-summary-once",
@@ -340,7 +404,11 @@ FAULTS = (
         pi(6901),
         "pi",
         "a summary that failed in passing is not asked for again",
-        {"control.summarizing.Asking.ask": edited("policy = retry.policy_of(retry.settings(self.settings, {}))", "policy = retry.Policy()")},
+        {
+            "control.summarizing.Asking.ask": edited(
+                "policy = retry.policy_of(retry.settings(self.settings, {}))", "policy = retry.Policy()"
+            )
+        },
     ),
     Fault(
         "FLT-control-last-handler",
@@ -383,7 +451,12 @@ FAULTS = (
         pi(3688),
         "pi",
         "a navigation that was cancelled leaves the session as compacting",
-        {"control.navigation.navigate": edited("    finally:\n        c.branch_signal = None\n        c.became_idle()", "    finally:\n        c.became_idle()")},
+        {
+            "control.navigation.navigate": edited(
+                "    finally:\n        c.branch_signal = None\n        c.became_idle()",
+                "    finally:\n        c.became_idle()",
+            )
+        },
         ("001-hook-tree",),
     ),
     Fault(
@@ -401,7 +474,13 @@ FAULTS = (
         pi(11602),
         "ports of pi",
         "extensions are asked about a navigation only if a summary is wanted",
-        {"control.navigation._asked": lambda right: lambda c, target, old, wishes, *rest: right(c, target, old, wishes, *rest) if wishes.get("summarize") else {}},
+        {
+            "control.navigation._asked": lambda right: (
+                lambda c, target, old, wishes, *rest: (
+                    right(c, target, old, wishes, *rest) if wishes.get("summarize") else {}
+                )
+            )
+        },
         ("001-hook-tree",),
     ),
     Fault(
@@ -410,7 +489,11 @@ FAULTS = (
         changelog(),
         "pi before 0.84.3",
         "the summary of a branch hangs on the branch that was left",
-        {"control.navigation._move": edited('"branchFromId": leaf_id,', '"branchFromId": c.session.leaf.get("leafId"),')},
+        {
+            "control.navigation._move": edited(
+                '"branchFromId": leaf_id,', '"branchFromId": c.session.leaf.get("leafId"),'
+            )
+        },
         ("001-tree", "000-branch"),
     ),
     Fault(
@@ -419,7 +502,14 @@ FAULTS = (
         pi(1118),
         "pi",
         "opening a session appends the thinking level",
-        {"control.scenario.Player._do_reopen": given(lambda right, self, action: (right(self, action), self.controller.session.append({"type": "thinking_level_change", "thinkingLevel": "off"}))[0])},
+        {
+            "control.scenario.Player._do_reopen": given(
+                lambda right, self, action: (
+                    right(self, action),
+                    self.controller.session.append({"type": "thinking_level_change", "thinkingLevel": "off"}),
+                )[0]
+            )
+        },
     ),
     Fault(
         "FLT-control-instructions-lost",
@@ -427,8 +517,11 @@ FAULTS = (
         pi(642),
         "pi",
         "the user's instructions do not reach the request",
-        {f"{_COMPACTING}.compact_now": edited("_summarized(c, preparation, custom_instructions,", "_summarized(c, preparation, None,")},
+        {
+            f"{_COMPACTING}.compact_now": edited(
+                "_summarized(c, preparation, custom_instructions,", "_summarized(c, preparation, None,"
+            )
+        },
         ("000-manual",),
     ),
 )
-

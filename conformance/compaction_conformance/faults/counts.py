@@ -136,7 +136,11 @@ FAULTS = (
         changelog(),
         "pi before 0.87.0",
         "a usage from before an edit is trusted",
-        {"tokens._usage_is_current": edited('any(members(e.source).get("type") == "context_edit" for e in later)', "False")},
+        {
+            "tokens._usage_is_current": edited(
+                'any(members(e.source).get("type") == "context_edit" for e in later)', "False"
+            )
+        },
         ("000-edits",),
     ),
     Fault(
@@ -333,9 +337,9 @@ FAULTS = (
         "what is kept is taken off the window too, so that compaction is due too early",
         {
             "settings.should_compact": edited(
-                '- number_of(own, "reserveTokens")', '- number_of(own, "reserveTokens") - to_number(own.get("keepRecentTokens"))'
+                '- number_of(own, "reserveTokens")',
+                '- number_of(own, "reserveTokens") - to_number(own.get("keepRecentTokens"))',
             )
         },
     ),
 )
-

@@ -140,7 +140,8 @@ FAULTS = (
         {
             "cut_point._budget_reached_at": edited(
                 "tokens = sum(map(of_message, entries[index].messages))",
-                'tokens = sum(map(of_message, entries[index].messages)) if members(entries[index].source).get("type") == "message" else 0',
+                'is_message = members(entries[index].source).get("type") == "message"\n'
+                "        tokens = sum(map(of_message, entries[index].messages)) if is_message else 0",
             )
         },
     ),
@@ -152,7 +153,9 @@ FAULTS = (
         "with a budget of zero nothing is kept, the user's only message included",
         {
             "cut_point.find_projected": given(
-                lambda right, entries, budget, **more: _all_of(right, entries) if budget == 0 else right(entries, budget, **more)
+                lambda right, entries, budget, **more: (
+                    _all_of(right, entries) if budget == 0 else right(entries, budget, **more)
+                )
             )
         },
     ),
@@ -202,8 +205,8 @@ FAULTS = (
         "the cut moves past an input although messages that the model sees follow it",
         {
             "cut_point._is_omitted_attempt": edited(
-                "return all(not _is_compaction(entry) and (_is_omitted(entry) or not messages_of(entry.source)) for entry in suffix)",
-                "return True",
+                "not _is_compaction(entry) and (_is_omitted(entry) or not messages_of(entry.source))",
+                "True",
             )
         },
     ),
@@ -230,11 +233,7 @@ FAULTS = (
         pi(2608),
         "pi, ports",
         "what the first compaction kept is lost at the second one",
-        {
-            "preparation.prepare": edited(
-                "since = since[1:]  #", "since = since[len(since) - len(folded.after) :]  #"
-            )
-        },
+        {"preparation.prepare": edited("since = since[1:]  #", "since = since[len(since) - len(folded.after) :]  #")},
         ("001-walk",),
     ),
     Fault(
@@ -366,7 +365,9 @@ def _unedited(projected: Any) -> Any:
     from compaction_reference.projection import messages_of
 
     entries = [
-        entry if entry.messages == [] and entry.source.get("type") == "compaction" else entry._replace(messages=messages_of(entry.source))
+        entry
+        if entry.messages == [] and entry.source.get("type") == "compaction"
+        else entry._replace(messages=messages_of(entry.source))
         for entry in projected.entries
     ]
     return type(projected)(entries, projected.since)

@@ -5,8 +5,8 @@ plugged in as any implementation in Python is: `python:compaction_conformance.fa
 """
 
 from __future__ import annotations
-
 import __future__
+
 import copy
 import importlib
 import inspect
@@ -136,12 +136,12 @@ def _is_known(module: ModuleType) -> bool:
 
 
 def edited(*changes: str) -> Make:
-    """The function with a text in its source replaced by another, for each pair of `changes`. Its names are looked up in
-    the reference's module. Raises `LookupError` where the source does not hold the first text exactly once: then the
+    """The function with a text in its source replaced by another, for each pair of `changes`. Its names are looked up
+    in the reference's module. Raises `LookupError` where the source does not hold the first text exactly once: then the
     reference has moved on, and the fault has to."""
 
     def make(right: Any) -> Any:
-        function = right.fget if isinstance(right, property) else right
+        function: Any = right.fget if isinstance(right, property) else right
         source = textwrap.dedent(inspect.getsource(function))
         for old, new in zip(changes[::2], changes[1::2], strict=True):
             if source.count(old) != 1:

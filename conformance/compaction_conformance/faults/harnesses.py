@@ -12,7 +12,11 @@ FAULTS = (
         pi(2608),
         "pi",
         "the messages that a compaction keeps are not shown",
-        {"harness.context.messages_of": edited('[summary_message(own), *filter(_is_shown, iterate(own.get("retainedTail")))]', "[summary_message(own)]")},
+        {
+            "harness.context.messages_of": edited(
+                '[summary_message(own), *filter(_is_shown, iterate(own.get("retainedTail")))]', "[summary_message(own)]"
+            )
+        },
         ("000-two",),
         "harness",
     ),
@@ -22,7 +26,11 @@ FAULTS = (
         pi(2608),
         "pi",
         "what the last compaction kept is lost at the next one",
-        {"harness.preparation._since": edited("return [*kept, *path[compaction_at + 1 :]]", "return path[compaction_at + 1 :]")},
+        {
+            "harness.preparation._since": edited(
+                "return [*kept, *path[compaction_at + 1 :]]", "return path[compaction_at + 1 :]"
+            )
+        },
         ("000-two",),
         "harness",
     ),
@@ -32,7 +40,7 @@ FAULTS = (
         pi(838),
         "pi",
         "answers that failed are shown to the model",
-        {"harness.context._is_shown": edited("or own.get(\"stopReason\") not in _HIDDEN_STOP_REASONS", "or True")},
+        {"harness.context._is_shown": edited('or own.get("stopReason") not in _HIDDEN_STOP_REASONS', "or True")},
         (),
         "harness",
     ),

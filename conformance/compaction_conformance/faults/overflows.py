@@ -214,4 +214,3 @@ FAULTS = (
         {"overflow.is_recoverable_length": edited(" < desired", " <= desired")},
     ),
 )
-

@@ -39,7 +39,9 @@ def _endless(right: Any, entry: Any, index: Any) -> Any:
 
 
 def _since_compaction(path: Any) -> Any:
-    places = [place for place, entry in enumerate(path) if isinstance(entry, dict) and entry.get("type") == "compaction"]
+    places = [
+        place for place, entry in enumerate(path) if isinstance(entry, dict) and entry.get("type") == "compaction"
+    ]
     return path[places[-1] :] if places else path
 
 
@@ -216,7 +218,11 @@ FAULTS = (
         changelog(),
         "pi before 0.87.0",
         "an entry of another branch can be edited",
-        {"session.Session._checked_replacement": edited("if not any(entry is target for entry in self.path()):", "if False:")},
+        {
+            "session.Session._checked_replacement": edited(
+                "if not any(entry is target for entry in self.path()):", "if False:"
+            )
+        },
     ),
     Fault(
         "FLT-append-keeps-nothing",

@@ -63,8 +63,6 @@ def _quota_too(right: Any, message: Any) -> Any:
     return right(message) or (failed and "quota" in str(message.get("errorMessage")).lower())
 
 
-
-
 def _is_result(entry: Any) -> bool:
     return isinstance(entry, dict) and entry.get("type") == "compaction"
 
@@ -116,7 +114,11 @@ FAULTS = (
         gh("dyad-sh/dyad/pull/2515"),
         "dyad",
         "the model is not shown the summary that it has to bring up to date",
-        {"summary.history_request": edited("    if previous:\n        prompt += prompts.previous_summary(previous)\n", "")},
+        {
+            "summary.history_request": edited(
+                "    if previous:\n        prompt += prompts.previous_summary(previous)\n", ""
+            )
+        },
         ("002-incremental",),
     ),
     Fault(
@@ -271,7 +273,11 @@ FAULTS = (
         pi(4943),
         "pi",
         "a failure is repeated up to a hundred times",
-        {"retry.complete": edited("attempt >= policy.max_retries or", "attempt >= (100 if policy.max_retries else 0) or")},
+        {
+            "retry.complete": edited(
+                "attempt >= policy.max_retries or", "attempt >= (100 if policy.max_retries else 0) or"
+            )
+        },
     ),
     Fault(
         "FLT-summary-quota-repeated",
@@ -402,7 +408,11 @@ FAULTS = (
         pi(6451),
         "pi",
         "tool results of the branch are summarised too",
-        {"branch_summary._message_of": edited('None if members(message).get("role") == "toolResult" else message', "message")},
+        {
+            "branch_summary._message_of": edited(
+                'None if members(message).get("role") == "toolResult" else message', "message"
+            )
+        },
         ("000-branch",),
     ),
     Fault(

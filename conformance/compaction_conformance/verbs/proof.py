@@ -183,7 +183,9 @@ def _changed_since(base: str) -> set[str]:
     command = ["git", "diff", "--name-only", "--relative", base, "--", "."]
     done = subprocess.run(command, cwd=PACKAGE_DIR, capture_output=True, text=True)
     if done.returncode:
-        raise InvalidInput(f"git does not know {base!r}: {done.stderr.strip()}", remedy="name a revision of this checkout")
+        raise InvalidInput(
+            f"git does not know {base!r}: {done.stderr.strip()}", remedy="name a revision of this checkout"
+        )
     return {line.removesuffix(".py").replace("/", ".") for line in done.stdout.splitlines()}
 
 
@@ -264,7 +266,7 @@ def responses(spec: Spec) -> tuple[Outcome, ...]:
 
 def sweeps(spec: Spec) -> list[list[str]]:
     """The rules of every sweep over a golden session."""
-    return [[rule.id for rule in sweep.requirements] for sweep in loadsweeps(spec)]
+    return [[rule.id for rule in sweep.requirements] for sweep in load_sweeps(spec)]
 
 
 def properties() -> list[list[str]]:
@@ -274,6 +276,4 @@ def properties() -> list[list[str]]:
     except ImportError:
         common.say("note: properties are not counted, as Hypothesis is not installed")
         return []
-    return [list(each.requirements) for each in allproperties()]
-
-
+    return [list(each.requirements) for each in all_properties()]
