@@ -28,7 +28,23 @@ def oracle(session: nox.Session) -> None:
     session.run("compaction-conformance", "run", "--profile", "harness", "--implementation", "pi-harness")
     session.run("compaction-conformance", "handover", "reference", "pi")
     session.run("compaction-conformance", "handover", "pi", "reference")
+    session.run("compaction-conformance", "overflow", "agree", "reference", "pi")
     session.run("python", "-m", "compaction_conformance.corpus_record")
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Every mutant of the reference against the vectors alone."""
+    session.install("-e", ".[test,mutation]")
+    session.run("compaction-conformance", "mutate", "-n", "2", *session.posargs)
+
+
+@nox.session
+def search(session: nox.Session) -> None:
+    """A long search against the published Pi; what is found is left in `found/` (needs npm)."""
+    session.install("-e", ".[test]")
+    arguments = session.posargs or ["--implementation", "pi", "--seconds", "600", "-n", "2"]
+    session.run("compaction-conformance", "search", *arguments)
 
 
 @nox.session

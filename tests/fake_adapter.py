@@ -64,6 +64,12 @@ def misbehave(request: dict[str, Any], params: dict[str, Any]) -> None:
         case "twice":
             answer(request, result={"n": params["n"]})
             answer(request, result={"n": params["n"]})
+        case "id in text":
+            answer({"id": str(request["id"])}, result={})
+        case "id is null":
+            answer({"id": None}, result={})
+        case "no id":
+            write(json.dumps({"jsonrpc": "2.0", "result": {}}).encode() + b"\n")
         case "no response":
             write(json.dumps({"hello": "world", "id": request["id"]}).encode() + b"\n")
         case "unknown kind":

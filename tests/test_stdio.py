@@ -56,6 +56,9 @@ def around(what: dict[str, Any], **options: Any) -> Reply:
         ({"do": "nan"}, "invalid_json", "NaN is no JSON"),
         ({"do": "wrong id"}, "wrong_id", "is due"),
         ({"do": "twice", "n": 40}, "wrong_id", "a second answer"),
+        ({"do": "id in text"}, "schema_violation", "/id"),
+        ({"do": "id is null"}, "schema_violation", "/id"),
+        ({"do": "no id"}, "schema_violation", "id"),
         ({"do": "no response"}, "schema_violation", "no JSON-RPC response"),
         ({"do": "unknown kind"}, "schema_violation", "because"),
     ],
@@ -153,6 +156,12 @@ def test_a_failed_handshake_says_why(mode: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_the_exit_code_after_the_end_of_input_is_kept() -> None:
+    side = Stdio(["sh", "-c", f"{' '.join(_FAKE)}; exit 3"], edition="pi-0.87", profile="coding-agent")
+    side.close()
+    assert side.exit_code == 3
+
+
 def test_an_operation_that_the_suite_does_not_know_stands_apart() -> None:
     side = start("unknown operation")
     side.close()
@@ -162,4 +171,4 @@ def test_an_operation_that_the_suite_does_not_know_stands_apart() -> None:
 
 def test_a_command_that_is_not_there_cannot_be_started() -> None:
     with pytest.raises(Unavailable, match="cannot start"):
-        Stdio(["/nonexistent/adapter"], edition="pi-0.87", profile="coding-agent")
+        Stdio(["/proc/missing/adapter"], edition="pi-0.87", profile="coding-agent")

@@ -56,7 +56,7 @@ def test_the_tricks_score_something_where_they_apply(scores: dict[str, trivial.S
 
 def test_a_trick_that_passes_a_chapter_is_an_error() -> None:
     assert trivial.problems({"lazy": {"trigger": (2, 3), "overflow": (3, 3)}}) == [
-        "lazy meets 3 of 3 vectors of overflow: more than two thirds"
+        "lazy meets 3 of 3 vectors of overflow: more than three quarters"
     ]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
@@ -21,6 +20,7 @@ from compaction_conformance.installations import (
     CACHE_VARIABLE,
     AdapterUnavailable,
     cache_folder,
+    folder_from,
     installed,
     run_installer,
 )
@@ -70,8 +70,7 @@ def _pi_harness(adapter: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _with_pi_packages(adapter: Path, pinned_by: Path) -> tuple[list[str], dict[str, str]]:
-    chosen = os.environ.get(MODULES_VARIABLE)
-    modules = Path(chosen).expanduser().absolute() if chosen else _installed(pinned_by)
+    modules = folder_from(MODULES_VARIABLE) or _installed(pinned_by)
     if not (modules / _PI_PACKAGE).is_dir():
         raise AdapterUnavailable(f"{modules} does not hold {_PI_PACKAGE}", f"correct or unset {MODULES_VARIABLE}")
     node = _packaged_node(modules) or _node_on_path(_PI_NODE)

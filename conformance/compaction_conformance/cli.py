@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import TextIO
 
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.run import BAD_USAGE, INCOMPLETE
@@ -24,14 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The console script. Returns the exit code: 0 conformant, 1 not, 2 bad usage, 3 incomplete."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # adapters are ended on the way out
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that knows ASCII alone is told all the same
+    _ready_streams()
     try:
         options = _parser().parse_args(arguments)
         code = int(options.verb(options))
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code
     except ConformanceError as error:
         common.say(f"error: {error}")
@@ -45,7 +43,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         common.say("error: something that was read is too large, or nested too deeply")
         return BAD_USAGE
     finally:
-        _let_go_of_stdout()
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+
+
+def _ready_streams() -> None:
+    """Every stream can be written to: one that was closed before we began leads nowhere, and what a terminal cannot
+    show is shown escaped."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _cannot(error: OSError) -> int:
@@ -54,17 +68,16 @@ def _cannot(error: OSError) -> int:
         common.say(f"error: {printable(str(error.filename))}: {error.strerror}")
         return BAD_USAGE
     if not isinstance(error, BrokenPipeError):
-        common.say(f"error: the output cannot be written: {error.strerror or error}")
+        common.say(f"error: reading or writing failed: {error.strerror or error}")
     return INCOMPLETE
 
 
-def _let_go_of_stdout() -> None:
+def _let_go(stream: TextIO) -> None:
     """What cannot be delivered goes nowhere: the interpreter would complain of it when it ends."""
     try:
-        if sys.stdout:
-            sys.stdout.flush()
+        stream.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shlex
 import shutil
 import sys
@@ -77,8 +76,8 @@ def _command(name: str) -> tuple[list[str], dict[str, str]]:
 
 def _python(target: str, settings: Settings) -> Implementation:
     module_name, _, attribute = target.partition(":")
-    if os.getcwd() not in sys.path:  # as `python -m` would find it
-        sys.path.insert(0, os.getcwd())
+    if "" not in sys.path:  # the working directory, as `python -m` would find it
+        sys.path.insert(0, "")
     try:
         found: Any = importlib.import_module(module_name)
         for part in attribute.split(".") if attribute else ():

@@ -212,6 +212,101 @@ REASONS = (
         before=r"text if finished",
     ),
     Reason("no header", "neither text begins with a header", place=r"harness\.session_file:open_file$", before=r'^""$'),
+    Reason(
+        "quirk",
+        "which of its readings a QUIRK takes is free (TRE-11)",
+        place=r"^tree:(?:Index\.find|tree)$",
+        statement=r"isinstance\(entry_id|own_id",
+    ),
+    Reason("quirk", "which of its readings a QUIRK takes is free (SYS-14)", statement=r"timeless ="),
+    Reason(
+        "quirk",
+        "which of its readings a QUIRK takes is free (PRJ-55)",
+        place=r"projection:_replaced$",
+        before=r"content",
+    ),
+    Reason(
+        "made ids",
+        "an id that is made is new, whatever is asked",
+        place=r"^tree:Index\.__contains__$|session:_labels_anew$",
+    ),
+    Reason("no session id", "no operation gives the id of a new session", place=r"session:check_session_id$"),
+    Reason("two roles", "only the other two roles are asked for", place=r"session:_edited_role$", before=r'"custom"'),
+    Reason(
+        "written over", "the version is written again by the next step", place=r"session_file:_with_ids$", before=r"^2$"
+    ),
+    Reason(
+        "written over", "a version of 3 or above has left before", place=r"session_file:migrate$", before=r"^3$|< 3"
+    ),
+    Reason(
+        "always a header",
+        "a file without a header is refused before",
+        place=r"session_file:migrate$",
+        before=r"\{\}\)$",
+    ),
+    Reason(
+        "header", "line 0 is the header and never kept", place=r"session_file:_name_first_kept$", before=r"^0$|<= place"
+    ),
+    Reason("objects", "settings are objects (spec/schemas)", place=r"retry:section$", before=r"isinstance\(each"),
+    Reason("capped", "the delay is capped long before", place=r"retry:delay_ms$", before=r"^1000$|is_safe_integer"),
+    Reason(
+        "not told", "the error of an aborted reply is told nowhere", place=r"retry:complete$", before=r'"errorMessage"'
+    ),
+    Reason(
+        "never empty",
+        "something follows the compaction, so there is an entry",
+        place=r"preparation:prepare$",
+        before=r"len\(since\)",
+    ),
+    Reason(
+        "no entry",
+        "no entry has that id, so that the last one stands in",
+        place=r"projection:walk_from$",
+        before=r"is LAST",
+    ),
+    Reason(
+        "no compaction",
+        "without a compaction nothing is asked of what it keeps",
+        place=r"projection:fold$",
+        before=r"Fold\(None",
+    ),
+    Reason(
+        "searched again",
+        "past the start the search meets its last entry again",
+        place=r"newest_compaction$",
+        before=r"^1$",
+    ),
+    Reason(
+        "over http",
+        "responses are judged by the overflow corpus, not by vectors",
+        place=r"^operations:",
+        statement=r"httpx|providers|overflow/classify\"",
+    ),
+    Reason("keys", "a key only has to differ from others", place=r"ecma:map_key$", before=r'^"'),
+    Reason("from 0", "a text is only sliced from its start", place=r"ecma:utf16_slice$", before=r"^2$"),
+    Reason("quirk", "which of its readings a QUIRK takes is free (TOK-20)", place=r"ecma:length$"),
+    Reason("quirk", "which of its readings a QUIRK takes is free (TRG-06)", place=r"ecma:to_number$"),
+    Reason("no index", "a longer number is above the largest index", place=r"ecma:is_array_index$", before=r"^10$"),
+    Reason("no number", "JSON writes neither infinity nor NaN", place=r"ecma:number_text$", statement=r"Infinity"),
+    Reason("zero", "zero is written before", place=r"ecma:number_text$", before=r"< 0"),
+    Reason("exact", "the same number comes out", place=r"^dates:", before=r"^6$|// timedelta|\* \(-1"),
+    Reason(
+        "quirk",
+        "which of its readings a QUIRK takes is free (ECM-21)",
+        place=r"^dates:milliseconds$",
+        before=r"^bool\(",
+    ),
+    Reason("never so", "an aborted answer has ended the run before", place=r"compacting:check$", before=r'"aborted"'),
+    Reason(
+        "never so", "an aborted answer has ended the run before", place=r"_more_to_do$", before=r"skip_aborted|^True$"
+    ),
+    Reason("not in a trace", "a request for a summary is shown without its model", place=r"Model\.as_json$"),
+    Reason(
+        "one way",
+        "any other word than that of an overflow means the same",
+        place=r"compacting:_recovery$",
+        before=r'^"length"$',
+    ),
 )
 
 

@@ -11,6 +11,8 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir
 
 
@@ -135,5 +137,10 @@ def _matches(table: str, text: str) -> list[str]:
 
 @cache
 def _patterns(table: str) -> list[tuple[str, re.Pattern[str]]]:
-    rows = json.loads((spec_dir() / "overflow-patterns.json").read_text(encoding="utf-8"))[table]
-    return [(row["id"], re.compile(row["regex"], re.IGNORECASE | re.ASCII)) for row in rows]
+    path = spec_dir() / "overflow-patterns.json"
+    data = read_json(path)
+    try:
+        return [(row["id"], re.compile(row["regex"], re.IGNORECASE | re.ASCII)) for row in data[table]]
+    except (KeyError, TypeError, re.error):
+        what = f"not a pattern table with {table}"
+        raise InvalidInput(what, where=str(path), remedy="reinstall the package") from None

@@ -26,11 +26,25 @@ class AdapterUnavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """Where installations are kept; the environment can move it."""
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen).expanduser().absolute()
+    """Where installations are kept; the environment can move it. Raises `AdapterUnavailable`."""
+    if chosen := folder_from(CACHE_VARIABLE):
+        return chosen
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "compaction-conformance"
+    return (base if base.is_absolute() else _expanded("~/.cache", CACHE_VARIABLE)) / "compaction-conformance"
+
+
+def folder_from(variable: str) -> Path | None:
+    """The folder that the environment names, or None. Raises `AdapterUnavailable` for the home of nobody."""
+    chosen = os.environ.get(variable)
+    return _expanded(chosen, variable) if chosen else None
+
+
+def _expanded(folder: str, variable: str) -> Path:
+    try:
+        return Path(folder).expanduser().absolute()
+    except RuntimeError:
+        what = f"there is no home folder to put in place of the ~ of {folder!r}"
+        raise AdapterUnavailable(what, f"set {variable} to a whole path") from None
 
 
 def installed(name: str, about: str, fill: Callable[[Path], None]) -> Path:
@@ -39,9 +53,9 @@ def installed(name: str, about: str, fill: Callable[[Path], None]) -> Path:
     Raises `AdapterUnavailable` when the cache cannot be written, and what `fill` raises; nothing is kept then.
     """
     home = cache_folder() / name
-    if home.is_dir():
-        return home
     try:
+        if home.is_dir():
+            return home
         home.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=home.parent))
     except OSError as error:

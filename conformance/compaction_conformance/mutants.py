@@ -104,6 +104,7 @@ def _mutants(name: str, source: str) -> Iterator[Mutant]:
         if place is None or _changes_case_alone(libcst, mutation):
             continue
         start = starts[place.start.line - 1] + place.start.column
+        start += len(source[start:]) - len(source[start:].lstrip())  # an operator's place begins with its space
         end = starts[place.end.line - 1] + place.end.column
         after = _text(module, mutation.mutated_node, node)
         function, first, last = statements.around(node, place)

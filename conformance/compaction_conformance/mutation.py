@@ -106,9 +106,10 @@ class Campaign:
         """Runs the vectors that reach the statement until one notices. `recent` are places of vectors to try first; a
         killer is put in front."""
         recent = [] if recent is None else recent
+        candidates = self._candidates(mutant, recent)  # found with the reference as it is
         try:
             with mutated_package.mutated(mutant.module, mutant.source):
-                killer = self._killer(self._candidates(mutant, recent))
+                killer = self._killer(candidates)
         except Exception:  # whatever a change makes of a module that is loaded
             return Fate(mutant, STILLBORN)
         if killer is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from compaction_conformance.errors import InvalidInput
+
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent.parent
 
@@ -38,4 +40,5 @@ def _folder(name: str, in_checkout: Path) -> Path:
     for folder in (in_wheel, in_checkout):
         if folder.is_dir():
             return folder
-    raise FileNotFoundError(f"the data folder {name!r} is neither {in_wheel} nor {in_checkout}; reinstall the package")
+    where = f"{in_wheel} and {in_checkout}"
+    raise InvalidInput(f"the data folder {name!r} is at neither place", where=where, remedy="reinstall the package")

@@ -99,14 +99,19 @@ class Process:
                 self._serve(key.fileobj)
         return self._lines.popleft()
 
-    def close(self, grace: float = 2.0) -> None:
-        """Close the child's stdin, give it a moment to end by itself, and end it if it does not."""
+    def close(self, grace: float = 2.0) -> int | None:
+        """Close the child's stdin, give it a moment to end by itself, and end it if it does not.
+
+        The exit code with which it ended by itself, or None.
+        """
         self._unregister(self._stdin)
         with suppress(OSError):
             self._stdin.close()
+        code = None
         with suppress(subprocess.TimeoutExpired):
-            self._child.wait(grace)
+            code = self._child.wait(grace)
         self.kill()
+        return code
 
     def kill(self) -> None:
         """End the child and all of its process group, and give back the pipes."""

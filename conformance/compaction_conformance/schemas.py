@@ -5,23 +5,27 @@ A schema is named by its path below that folder, without `.json`: `entry`, `entr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.schema_words import pointer_to, printable, told
 
 BASE = "https://pi-compaction-conformance.example/schemas/"
+_REINSTALL = "reinstall the package"
 _WEIGHED = 100  # a broken list of a million blocks has a million errors; the first ones tell enough
 
 
@@ -43,9 +47,18 @@ def all_schemas() -> MappingProxyType[str, Any]:
     folder = spec_dir() / "schemas"
     found = sorted(folder.rglob("*.json"))
     if not found:
-        raise FileNotFoundError(f"no schema below {folder}; reinstall the package")
-    named = {path.relative_to(folder).as_posix().removesuffix(".json"): path for path in found}
-    return MappingProxyType({name: json.loads(path.read_text(encoding="utf-8")) for name, path in named.items()})
+        raise InvalidInput("holds no schema", where=str(folder), remedy=_REINSTALL)
+    named = {path.relative_to(folder).as_posix().removesuffix(".json"): _schema(path) for path in found}
+    if "definitions" not in named:
+        raise InvalidInput("definitions.json is not there", where=str(folder), remedy=_REINSTALL)
+    return MappingProxyType(named)
+
+
+def _schema(path: Path) -> Any:
+    schema = read_json(path)
+    if not isinstance(schema, dict) or not isinstance(schema.get("$id"), str):
+        raise InvalidInput("not a schema with an $id", where=str(path), remedy=_REINSTALL)
+    return schema
 
 
 @cache
@@ -59,6 +72,9 @@ def first_error(name: str, value: Any) -> SchemaError | None:
     checker = validator(name)
     try:
         error = best_match(islice(checker.iter_errors(value), _WEIGHED))
+    except Unresolvable as problem:
+        what = f"the schema {name} refers to {problem.ref}, which is not there"
+        raise InvalidInput(what, remedy=_REINSTALL) from None
     except RecursionError:
         return SchemaError("", "is nested too deeply to be checked", _id(checker))
     except ValueError:  # Python refuses to print integers of many thousand digits

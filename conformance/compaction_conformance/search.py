@@ -275,7 +275,8 @@ class Search:
         mine, of = self.limits.share
         self.report.hunts = len(everything)
         try:
-            for number, examples in enumerate(self._rounds()):
+            for number, examples in enumerate(self._rounds() if everything else ()):
+                self._check_time(began, shrinking=False)
                 for place, hunt in enumerate(everything):
                     if (place + number) % of == mine:
                         self._hunt_all(hunt, max(examples // hunt.weight, 2), began, number * 1009 + place)

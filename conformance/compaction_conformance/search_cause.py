@@ -87,6 +87,7 @@ _BY_PLACE: dict[str, tuple[tuple[str, str], ...]] = {
     "overflow/is_overflow": (("", "OVF-01"),),
     "overflow/is_recoverable_length": (("", "OVF-50"),),
     "overflow/classify": (("", "OVF-01"),),
+    "overflow/classify_text": (("", "OVF-01"),),
     "cut/find": (
         ("/firstKeptEntryIndex", "CUT-08"),
         ("/turnStartIndex", "CUT-22"),

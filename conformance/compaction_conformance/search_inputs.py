@@ -1,7 +1,8 @@
 """What a differential run asks: generated params for every operation on which two right implementations agree.
 
 Inputs stay inside what a MUST decides. Where a QUIRK or a SHOULD leaves the answer open after all, `left_open` says so.
-The texts of summary requests are free, so `summary/compact` and `branch/summarize` are judged by properties alone.
+The texts of summary requests are free, so `summary/compact` and `branch/summarize` are judged by properties alone;
+`overflow/classify` needs a server and has the corpus.
 """
 
 from __future__ import annotations

@@ -99,39 +99,49 @@ def merged(found: Iterable[FoundVector]) -> list[FoundVector]:
     return list({one.vector["id"]: one for one in by_cause.values()}.values())
 
 
-def write_found(found: Iterable[FoundVector], folder: Path) -> dict[str, tuple[Path, bool]]:
-    """Adds vectors to the files of a folder: the path of each by id, and whether it is new.
+@dataclass(frozen=True)
+class Place:
+    """Where the vector of a cause stands: the file, its id there, and whether it was added just now."""
+
+    path: Path
+    id: str
+    is_new: bool
+
+
+def write_found(found: Iterable[FoundVector], folder: Path) -> dict[str, Place]:
+    """Adds vectors to the files of a folder, and tells the place of each by its cause.
 
     A cause that has a vector there already gets no second one, whatever implementation showed it: vectors stay, and so
     do their ids.
     """
-    known = _known_causes(folder)
-    placed: dict[str, tuple[Path, bool]] = {}
+    by_cause, by_id = _standing(folder)
+    placed: dict[str, Place] = {}
     for one in merged(found):
+        own_id = str(one.vector["id"])
+        if (stands := by_cause.get(one.cause) or by_id.get(own_id)) is not None:
+            placed[one.cause] = stands
+            continue
         path = folder / one.chapter / f"found-{one.vector['operation'].replace('/', '-')}.json"
-        if one.cause in known:
-            placed[one.vector["id"]] = (known[one.cause], False)
-            continue
-        vectors = read_json(path)["vectors"] if path.is_file() else []
-        if any(vector["id"] == one.vector["id"] for vector in vectors):
-            placed[one.vector["id"]] = (path, False)
-            continue
-        data = {"chapter": one.chapter, "vectors": [*vectors, one.vector]}
+        before = read_json(path)["vectors"] if path.is_file() else []
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(vector_file_text(one.chapter, data["vectors"]), encoding="utf-8")
+        path.write_text(vector_file_text(one.chapter, [*before, one.vector]), encoding="utf-8")
         check_vector_file(path, read_json(path))
-        placed[one.vector["id"]] = (path, True)
+        placed[one.cause] = Place(path, own_id, True)
     return placed
 
 
-def _known_causes(folder: Path) -> dict[str, Path]:
-    known: dict[str, Path] = {}
+def _standing(folder: Path) -> tuple[dict[str, Place], dict[str, Place]]:
+    """The vectors that are in the folder, by cause and by id."""
+    by_cause: dict[str, Place] = {}
+    by_id: dict[str, Place] = {}
     for path in sorted(folder.rglob("*.json")) if folder.is_dir() else ():
         data = read_json(path)
         if error := schemas.first_error("vector-file", data):
             what = f"not a vector file: {error.message}"
             raise InvalidInput(what, where=str(path), remedy="give --out a folder that search alone writes into")
         for vector in data["vectors"]:
+            place = Place(path, vector["id"], False)
+            by_id[vector["id"]] = place
             if "provenance" in vector:
-                known[vector["provenance"]["cause"]] = path
-    return known
+                by_cause[vector["provenance"]["cause"]] = place
+    return by_cause, by_id

@@ -63,6 +63,7 @@ class Stdio:
         self._again: deque[Request] = deque()
         self._lost = ""
         self._log = ""
+        self.exit_code: int | None = None  # with which it ended when its input was closed
         self.description: Description = self._start()
 
     @property
@@ -71,7 +72,7 @@ class Stdio:
 
     def close(self) -> None:
         if not self._lost:
-            self._process.close()
+            self.exit_code = self._process.close()
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Reply]:
         """One reply for each request, in order; each is held back until the next line shows it was the only one."""
@@ -249,9 +250,14 @@ class Stdio:
 _HANDSHAKE_REMEDY = "stdout is for answers only (logs go to stderr); see 'Life of an adapter' in spec/protocol.md"
 
 
+def _is_whole(response: dict[str, Any]) -> bool:
+    """It says which request it answers, and it holds a result or an error and not both."""
+    return type(response.get("id")) is int and ("result" in response) != ("error" in response)
+
+
 def read_response(value: Any) -> Reply:
     """From a JSON-RPC response object. Whatever has another shape is a `schema_violation`."""
-    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and ("result" in value) != ("error" in value):
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and _is_whole(value):
         if "result" in value:
             return Result(value["result"])
         error = value["error"]

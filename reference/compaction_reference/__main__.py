@@ -5,6 +5,7 @@ The handshake names a profile; from then on the operations are those of that pro
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -118,6 +119,8 @@ def serve(requests: IO[bytes], responses: IO[str]) -> None:
 
 def main() -> int:
     """Serves until there are no more requests, or nobody reads the answers any more."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # whatever the environment says
     try:
         serve(sys.stdin.buffer, sys.stdout)
     except (BrokenPipeError, KeyboardInterrupt):

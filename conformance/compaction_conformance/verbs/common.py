@@ -6,8 +6,8 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -134,6 +134,12 @@ def connected_many(stack: ExitStack, options: argparse.Namespace) -> list[Implem
     return [first, *(stack.enter_context(closing(side)) for side in others)]
 
 
+def note_endings(sides: Sequence[Implementation]) -> None:
+    """Tell of processes that did not end with code 0 when their input was closed, as the protocol asks."""
+    for code in {getattr(side, "exit_code", None) for side in sides} - {None, 0}:
+        say(f"note: the adapter ended with exit code {code} when its input was closed; the protocol asks for 0")
+
+
 class Progress:
     """How far a run is, on stderr: in place on a terminal, otherwise a line every ten seconds."""
 
@@ -154,16 +160,17 @@ class Progress:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._interval
             start, end = ("\r", "") if self._terminal else ("", "\n")
-            print(f"{start}{done} of {count}", end=end, file=sys.stderr, flush=True)
+            say(f"{start}{done} of {count}", end)
 
     def end(self) -> None:
         if self._terminal:
-            print("\r\033[K", end="", file=sys.stderr)
+            say("\r\033[K", "")
 
 
-def say(text: str) -> None:
-    """Talk goes to stderr."""
-    print(text, file=sys.stderr)
+def say(text: str, end: str = "\n") -> None:
+    """Talk goes to stderr. Where that cannot be written, nobody listens, and the work goes on."""
+    with suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)
 
 
 def seconds(text: str) -> float:

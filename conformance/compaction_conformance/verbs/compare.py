@@ -10,6 +10,7 @@ from pathlib import Path
 
 from compaction_conformance import terminal
 from compaction_conformance.compare import Comparison, Disagreement, compare_file
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_files import write_text, writing
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.verbs import common
@@ -49,20 +50,28 @@ def _told(comparison: Comparison, file: Path, options: argparse.Namespace, secon
         print(f"{name}: no difference ({counted})")
         return 0
     print(f"{name}: {options.a} and {options.b} differ ({counted})")
-    for name, text in _rows(comparison.first, _write_repro(comparison.first, file, options.repro)):
+    for name, text in _rows(comparison.first, _kept_repro(comparison.first, file, options.repro)):
         print(f"  {name:<6} {terminal.printable(text)}")
     return NOT_CONFORMANT
 
 
-def _rows(found: Disagreement, repro: Path) -> list[tuple[str, str]]:
+def _rows(found: Disagreement, repro: str) -> list[tuple[str, str]]:
     return [
         ("at", str(found.point or "parsing")),
         ("in", f"{found.operation} {found.about}".strip()),
         ("where", found.difference.pointer or "the whole answer"),
         ("a", terminal.shown(found.difference.want)),
         ("b", terminal.shown(found.difference.got)),
-        ("repro", str(repro)),
+        ("repro", repro),
     ]
+
+
+def _kept_repro(found: Disagreement, file: Path, folder: Path) -> str:
+    """Where the reproduction is, or why there is none."""
+    try:
+        return str(_write_repro(found, file, folder))
+    except InvalidInput as error:
+        return f"none, {error.where} {error.what}"
 
 
 def _write_repro(found: Disagreement, file: Path, folder: Path) -> Path:

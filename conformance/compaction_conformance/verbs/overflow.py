@@ -15,13 +15,14 @@ from compaction_conformance.corpus_lint import lint_corpus
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import scoreboard, trying
+from compaction_conformance.overflow.agreement import disagreements
 from compaction_conformance.overflow.asking import ErrorText
 from compaction_conformance.overflow.checking import check_pattern, report_text
 from compaction_conformance.overflow.scores import RECOMMENDED, SPLITS, scored_cases
 from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import EditionTable, edition_tables
 from compaction_conformance.run import NOT_CONFORMANT
-from compaction_conformance.terminal import printable
+from compaction_conformance.terminal import printable, shown
 from compaction_conformance.verbs import common, overflow_add
 
 
@@ -33,6 +34,7 @@ def add(verbs: common.Verbs) -> None:
     _add_check(own)
     _add_lint(own)
     _add_score(own)
+    _add_agree(own)
 
 
 # Arguments
@@ -49,6 +51,15 @@ def _add_try(verbs: common.Verbs) -> None:
     parser.add_argument("--context-window", type=common.count, metavar="TOKENS", help="the model's window")
     parser.add_argument("--max-output", type=common.count, metavar="TOKENS", help="the room asked for output")
     parser.add_argument("--json", action="store_true", help="a JSON object a text")
+
+
+def _add_agree(verbs: common.Verbs) -> None:
+    about = "do two implementations read generated error texts alike?"
+    parser = common.add_verb(verbs, "agree", main_agree, about, common.talk_group)
+    parser.add_argument("a", metavar="A")
+    parser.add_argument("b", metavar="B")
+    parser.add_argument("--texts", type=common.count, default=10_000, metavar="N", help="how many (10000)")
+    parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other texts (0)")
 
 
 def _add_check(verbs: common.Verbs) -> None:
@@ -189,3 +200,15 @@ def _write_json(path: Path, value: Any) -> None:
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(path)) from None
+
+
+def main_agree(options: argparse.Namespace) -> int:
+    """Generated texts to both, and the texts on which they differ."""
+    with ExitStack() as stack:
+        first, second = (common.connected(stack, name, options) for name in (options.a, options.b))
+        overflows, splits = disagreements(first, second, options.texts, options.seed)
+    for split in splits[:10]:
+        print(f"{printable(json.dumps(split.text, ensure_ascii=False))} ({split.provider})")
+        print(f"  a {shown(split.first.shown())}\n  b {shown(split.second.shown())}")
+    print(f"{options.texts} texts, {overflows} of them overflows for {options.a}: {len(splits)} read differently")
+    return NOT_CONFORMANT if splits else 0

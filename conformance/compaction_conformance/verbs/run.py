@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compaction_conformance import terminal
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sweep_run import load_sweeps, run_sweeps, shown_outcome
 from compaction_conformance.golden.variant_run import load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
@@ -41,6 +42,7 @@ def main(options: argparse.Namespace) -> int:
         swept = run_sweeps(sides, sweeps, progress.step) + run_variants(sides, variants, progress.step)
     report = RunReport(report.implementation, report.outcomes + swept)
     progress.end()
+    common.note_endings(sides)
     exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
     blocks = _failure_blocks(report, options)
     _print_failures(report, blocks, options)
@@ -72,6 +74,7 @@ def smoke(options: argparse.Namespace) -> int:
                 smallest.setdefault(vector.operation, vector)
         report = run(side, tuple(smallest.values()))
         print(f"{terminal.printable(side.description.label)}: {len(side.description.operations)} operations declared")
+    common.note_endings([side])
     for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
         print(f"{'ok  ' if outcome.verdict.met else 'FAIL'} {outcome.vector.operation}")
     _print_failures(report, _failure_blocks(report, options), options)
@@ -79,12 +82,18 @@ def smoke(options: argparse.Namespace) -> int:
 
 
 def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str, str]:
-    """The block of every failure by vector id; each leaves its reproduction behind."""
+    """The block of every failure by vector id; each leaves its reproduction behind, where that can be written."""
     blocks = {}
+    folder: Path | None = options.repro
     for outcome in report.outcomes:
         if outcome.status == FAILED:
             example = shown_outcome(outcome)
-            repro = write_repro(options.repro, example.vector, options.edition, options.profile)
+            repro = None
+            try:
+                repro = write_repro(folder, example.vector, options.edition, options.profile) if folder else None
+            except InvalidInput as error:
+                common.say(f"note: no reproductions are kept: {error}")
+                folder = None
             label = report.implementation.label
             blocks[outcome.vector.id] = terminal.failure_block(example, label, options.implementation, repro)
     return blocks

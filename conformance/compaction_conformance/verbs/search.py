@@ -18,7 +18,7 @@ from compaction_conformance.verbs import common
 if TYPE_CHECKING:
     from compaction_conformance.search import SearchReport
     from compaction_conformance.search_jobs import Job, Searched
-    from compaction_conformance.search_vectors import FoundVector
+    from compaction_conformance.search_vectors import FoundVector, Place
 
 _SECONDS = 60.0
 
@@ -86,13 +86,12 @@ def _told(searched: Searched, options: argparse.Namespace) -> int:
     found = merged(searched.found)
     placed = write_found(found, options.out)
     for one in found:
-        path, new = placed[one.vector["id"]]
-        print(_block(one, path, new, options))
+        print(_block(one, placed[one.cause], options))
     for name, what in sorted(searched.unexplained.items()):
         told = f"note: {name} did not hold ({what}), though the oracle gives the same answers: no vector"
         print(terminal.printable(told))
     counted = f"{searched.examples} examples of {searched.hunts} hunts, {searched.seconds:.0f} s, seed {options.seed}"
-    added = sum(is_new for _, is_new in placed.values())
+    added = sum(place.is_new for place in placed.values())
     print(f"{len(found)} causes found, {added} new vectors in {options.out} ({counted})")
     if searched.incomplete:
         print(f"incomplete: {terminal.printable(searched.incomplete)}")
@@ -100,7 +99,7 @@ def _told(searched: Searched, options: argparse.Namespace) -> int:
     return NOT_CONFORMANT if found else 0
 
 
-def _block(one: FoundVector, path: Path, new: bool, options: argparse.Namespace) -> str:
+def _block(one: FoundVector, place: Place, options: argparse.Namespace) -> str:
     """Everything needed to understand and repeat one finding."""
     vector, provenance = one.vector, one.vector["provenance"]
     rule, label = vector["requirements"][0], provenance["implementation"]
@@ -112,8 +111,8 @@ def _block(one: FoundVector, path: Path, new: bool, options: argparse.Namespace)
         ("want", one.want),
         ("got", one.got),
         ("input", terminal.describe_input(vector["params"])),
-        ("vector", str(path) if new else f"{path} (a vector of this cause is there)"),
-        ("again", f"{again} --vectors {shlex.quote(str(options.out))} --only {vector['id']}"),
+        ("vector", str(place.path) if place.is_new else f"{place.path} (a vector of this cause is there)"),
+        ("again", f"{again} --vectors {shlex.quote(str(options.out))} --only {place.id}"),
     ]
-    head = f"FOUND {vector['id']} · {rule} {one.title} · {label} ({one.failure})"
+    head = f"FOUND {place.id} · {rule} {one.title} · {label} ({one.failure})"
     return "\n".join([head, *(f"  {name:<6} {text}" for name, text in rows)])
