@@ -304,9 +304,9 @@ def test_several_processes_share_the_hunts_and_the_database(
         "--implementation",
         "python:wrong:counts_bytes",
         "--only",
-        "differential tokens/of_message",
+        "PROP-TOK-b*",
         "--examples",
-        "40",
+        "60",
     )
     code, out = cli(*base, "-n", "2", "--database", str(tmp_path / "examples"))
     assert code == 1, out

@@ -15,7 +15,19 @@ from typing import TextIO
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.run import BAD_USAGE, INCOMPLETE
 from compaction_conformance.terminal import printable
-from compaction_conformance.verbs import common, compare, files, growth, handover, look, overflow, proof, replay, search, serve
+from compaction_conformance.verbs import (
+    common,
+    compare,
+    files,
+    growth,
+    handover,
+    look,
+    overflow,
+    proof,
+    replay,
+    search,
+    serve,
+)
 from compaction_conformance.verbs import run as run_verb
 
 _VERBS = (run_verb, look, replay, compare, handover, growth, files, overflow, serve, search, proof)

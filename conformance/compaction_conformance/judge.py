@@ -37,7 +37,10 @@ class Difference:
 
 def first_difference(want: Any, got: Any, params: Any = None) -> Difference | None:
     """The first place where `got` is not what `want` accepts, or None. `params` are the request's, for made ids."""
-    return _Comparison(params).compare(want, got, "")
+    try:
+        return _Comparison(params).compare(want, got, "")
+    except RecursionError:
+        return Difference("", want, got, "nested too deeply to be compared")
 
 
 def kind_of(value: Any) -> str:

@@ -38,13 +38,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("vector", _vectors(metafunc.config), ids=lambda vector: vector.id)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A pattern that fits nothing is a mistake, and no success."""
+    only = config.getoption("--only")
+    suite = [item for item in items if "failure_text" in getattr(item, "fixturenames", ())]
+    if only is not None and suite and all(map(_is_left_out, suite)):
+        pytest.exit(f"no vector fits --only {only!r}", returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether pytest made the test for an empty list of vectors."""
+    skip = item.get_closest_marker("skip")
+    return skip is not None and "empty parameter set" in str(skip.kwargs.get("reason"))
+
+
 @pytest.fixture(scope="session")
 def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
     """The implementation under test, connected once for the session."""
     from compaction_conformance.connect import Settings, connect
+    from compaction_conformance.errors import ConformanceError
 
     chosen = request.config.getoption
-    side = connect(chosen("--implementation"), Settings(chosen("--edition"), chosen("--profile")))
+    try:
+        side = connect(chosen("--implementation"), Settings(chosen("--edition"), chosen("--profile")))
+    except ConformanceError as error:
+        pytest.exit(str(error), returncode=error.exit_code)
     yield side
     side.close()
 
@@ -79,9 +97,11 @@ def _vectors(config: pytest.Config) -> tuple[Any, ...]:
 
         folders = [*vector_dirs(), *map(Path, config.getoption("--vectors"))]
         try:
-            everything = load_vectors(folders, load_spec(spec_dir()))
+            spec = load_spec(spec_dir())
+            spec.check_choice(config.getoption("--edition"), config.getoption("--profile"))
+            everything = load_vectors(folders, spec)
         except ConformanceError as error:
-            raise pytest.UsageError(str(error)) from None
+            pytest.exit(str(error), returncode=error.exit_code)
         config.stash[_VECTORS] = select(
             everything,
             only=config.getoption("--only"),

@@ -58,6 +58,14 @@ class Spec:
         """The profile of every chapter, by slug."""
         return {chapter.slug: chapter.profile for chapter in self.chapters}
 
+    def check_choice(self, edition: str, profile: str | None) -> None:
+        """Raises `InvalidInput` for an edition or a profile that no rule is of; None stands for every profile."""
+        if edition not in self.editions:
+            raise InvalidInput(f"unknown edition {edition!r}", remedy=f"known: {', '.join(self.editions)}")
+        known = sorted(set(self.profiles.values()))
+        if profile is not None and profile not in known:
+            raise InvalidInput(f"unknown profile {profile!r}", remedy=f"known: {', '.join(known)}")
+
     @cached_property
     def editions(self) -> tuple[str, ...]:
         return tuple(sorted({edition for rule in self.requirements.values() for edition in rule.editions}))

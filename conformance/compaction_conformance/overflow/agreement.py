@@ -1,5 +1,7 @@
-"""Do two implementations read generated error texts alike? The texts are made from what the pattern table and the corpus
-hold: words dropped, doubled, respelled, numbers changed, pieces joined. A seed gives the same texts each time.
+"""Do two implementations read generated error texts alike?
+
+The texts are made from what the pattern table and the corpus hold: words dropped, doubled, respelled, numbers changed,
+pieces joined. A seed gives the same texts each time.
 """
 
 from __future__ import annotations

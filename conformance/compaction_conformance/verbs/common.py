@@ -96,12 +96,8 @@ def processes_group(parser: argparse.ArgumentParser) -> None:
 def load_suite(options: argparse.Namespace) -> tuple[Spec, tuple[Vector, ...]]:
     """The spec, and the vectors that the arguments choose. Raises `InvalidInput` when there are none."""
     spec = load_spec(spec_dir())
-    if options.edition not in spec.editions:
-        raise InvalidInput(f"unknown edition {options.edition!r}", remedy=f"known: {', '.join(spec.editions)}")
     profile = getattr(options, "profile", None)
-    known = sorted(set(spec.profiles.values()))
-    if profile is not None and profile not in known:
-        raise InvalidInput(f"unknown profile {profile!r}", remedy=f"known: {', '.join(known)}")
+    spec.check_choice(options.edition, profile)
     everything = (*load_vectors([*vector_dirs(), *options.vectors], spec), *response_vectors(load_corpus(), spec))
     chosen = select(everything, only=options.only, edition=options.edition, profile=profile)
     if not chosen:
