@@ -133,8 +133,15 @@ EDIT = entry("context_edit", targetId="e0", replacement=None)
 HARNESS_HEADER = {"v": 4, "kind": "header", "id": "s1", "storageVersion": 1, "createdAt": 0, "cwd": "/p"}
 HARNESS_MESSAGE = {"type": "message", "id": "e1", "parentId": None, "seq": 1, "timestamp": 0, "message": USER}
 HARNESS_COMPACTION = {
-    "type": "compaction", "id": "e2", "parentId": "e1", "seq": 2, "timestamp": 0,
-    "summary": "s", "retainedTail": [USER], "tokensBefore": 1, "fromHook": False,
+    "type": "compaction",
+    "id": "e2",
+    "parentId": "e1",
+    "seq": 2,
+    "timestamp": 0,
+    "summary": "s",
+    "retainedTail": [USER],
+    "tokensBefore": 1,
+    "fromHook": False,
 }
 TIP = {"kind": "value", "op": "set", "namespace": "pi.branch.tip", "key": "main", "value": "e1", "seq": 1}
 

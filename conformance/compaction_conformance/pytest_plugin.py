@@ -101,7 +101,7 @@ def _vectors(config: pytest.Config) -> tuple[Any, ...]:
             spec.check_choice(config.getoption("--edition"), config.getoption("--profile"))
             everything = load_vectors(folders, spec)
         except ConformanceError as error:
-            pytest.exit(str(error), returncode=error.exit_code)
+            raise pytest.Collector.CollectError(str(error)) from None
         config.stash[_VECTORS] = select(
             everything,
             only=config.getoption("--only"),

@@ -75,7 +75,7 @@ def _appends() -> SearchStrategy[Params]:
 
     rarely = st.sampled_from([False, False, False, True])
     made = st.builds(draft, sessions(any_leaf=True, strays=True), drafts(), rarely)
-    return made.filter(lambda params: params is not None)
+    return made.filter(bool).map(lambda params: params or {})
 
 
 def _contents() -> SearchStrategy[Params]:
@@ -138,7 +138,7 @@ def _due() -> SearchStrategy[Params]:
 def _overflows() -> SearchStrategy[Params]:
     noisy = st.builds(" ".join, st.tuples(st.sampled_from(["", "400:", '{"error":']), provider_errors()))
     answers = st.one_of(failed_answers(noisy), assistant_messages(), failed_answers())
-    window = st.one_of(st.just({}), st.integers(1, 900).map(lambda size: {"contextWindow": size}))
+    window: SearchStrategy[Params] = st.one_of(st.just({}), st.integers(1, 900).map(lambda size: {"contextWindow": size}))
     return st.builds(lambda message, known: {"message": message, **known}, answers, window)
 
 
