@@ -138,7 +138,9 @@ def _due() -> SearchStrategy[Params]:
 def _overflows() -> SearchStrategy[Params]:
     noisy = st.builds(" ".join, st.tuples(st.sampled_from(["", "400:", '{"error":']), provider_errors()))
     answers = st.one_of(failed_answers(noisy), assistant_messages(), failed_answers())
-    window: SearchStrategy[Params] = st.one_of(st.just({}), st.integers(1, 900).map(lambda size: {"contextWindow": size}))
+    window: SearchStrategy[Params] = st.one_of(
+        st.just({}), st.integers(1, 900).map(lambda size: {"contextWindow": size})
+    )
     return st.builds(lambda message, known: {"message": message, **known}, answers, window)
 
 
