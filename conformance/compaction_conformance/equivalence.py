@@ -296,9 +296,11 @@ REASONS = (
         place=r"^dates:milliseconds$",
         before=r"^bool\(",
     ),
-    Reason("never so", "an aborted answer has ended the run before", place=r"compacting:check$", before=r'"aborted"'),
     Reason(
-        "never so", "an aborted answer has ended the run before", place=r"_more_to_do$", before=r"skip_aborted|^True$"
+        "doubles",
+        "numbers are compared as doubles, and written as doubles",
+        place=r"ecma:(?:parse_json|_parse_integer)$",
+        before=r"parse_int=|int\(digits\)|^16$|< 16",
     ),
     Reason("not in a trace", "a request for a summary is shown without its model", place=r"Model\.as_json$"),
     Reason(

@@ -320,8 +320,9 @@ class Search:
         digest = f"{hunt.id} {self.sides.tested.description.label}"
         look._hypothesis_internal_add_digest = digest.encode()  # type: ignore[attr-defined]
         try:
+            # the settings come last: a seed alone would put the database away
             with with_reporter(lambda _text: None):
-                seed(own_seed)(self._settings(examples)(given(hunt.given)(look)))()
+                self._settings(examples)(seed(own_seed)(given(hunt.given)(look)))()
         except (Found, ExceptionGroup, HypothesisException):
             pass  # what was found is noted, smallest first
         finally:

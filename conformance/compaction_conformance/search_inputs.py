@@ -33,6 +33,7 @@ from compaction_conformance.strategies import (
     usages,
     version_one_contents,
 )
+from compaction_conformance.strategies.messages import in_order
 from compaction_conformance.strategies.settings import MODEL, OTHER_MODEL, TOKEN_FIELDS
 
 Params = dict[str, Any]
@@ -97,6 +98,12 @@ def _forks() -> SearchStrategy[Params]:
 
 def _talk() -> SearchStrategy[Params]:
     return conversations().map(lambda talk: {"messages": talk})
+
+
+def _system_states() -> SearchStrategy[Params]:
+    """Mostly system messages: what they add up to is the question."""
+    states = st.lists(st.one_of(messages("system"), messages("system"), messages("user")), max_size=5).map(in_order)
+    return st.one_of(states.map(lambda found: {"messages": found}), _talk())
 
 
 def _hidden_talk() -> SearchStrategy[Params]:
@@ -233,7 +240,7 @@ _INPUTS = {
     "projection/messages": _walked,
     "projection/sources": _walked,
     "projection/settings": _states,
-    "system/current": _talk,
+    "system/current": _system_states,
     "messages/to_llm": _hidden_talk,
     "tokens/from_usage": lambda: usages().map(lambda usage: {"usage": usage}),
     "tokens/of_message": lambda: messages().map(lambda message: {"message": message}),

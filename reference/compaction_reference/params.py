@@ -50,8 +50,8 @@ def checked(params: Any) -> Json:
     if not isinstance(params, dict):
         raise malformed("params is no object")
     wanted = _WANTED_OF_PROVIDER if "baseUrl" in params else _WANTED
-    for name in wanted.keys() & params.keys():
-        if not _KINDS[wanted[name]](params[name]):
+    for name, value in params.items():
+        if name in wanted and not _KINDS[wanted[name]](value):
             raise malformed(f"{name} is not {wanted[name]}")
     places = {name: int(params[name]) for name in params if _WANTED.get(name) == "a whole number"}
     return _Params(params | places)

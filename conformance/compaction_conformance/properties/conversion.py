@@ -117,6 +117,25 @@ def a_snapshot_stands_for_its_past(ask: Ask, example: tuple[list[Any], list[Any]
     ask.same(_SYSTEM, {"messages": [*first, *rest]}, {"messages": [*begun, *rest]})
 
 
+@prop("SYS-content", rules="SYS-02 SYS-03 SYS-15", asks=_SYSTEM, given=_STATES)
+def contents_are_joined(ask: Ask, talk: list[Any]) -> None:
+    """The content of the state is that of all system messages, an empty line between two; blocks stand a line each."""
+    contents = [message["content"] for message in talk if message["role"] == "system"]
+    texts = [each if isinstance(each, str) else "\n".join(block["text"] for block in each) for each in contents]
+    found = ask(_SYSTEM, {"messages": talk})
+    if contents:
+        joined = "\n\n".join(text for text in texts if text)
+        equal(_SYSTEM, joined, found["message"]["content"], at="/message/content")
+        holds(
+            found["prompt"].startswith(joined),
+            _SYSTEM,
+            "the prompt begins otherwise",
+            "/prompt",
+            joined,
+            found["prompt"],
+        )
+
+
 @prop("SYS-null", rules="SYS-05 SYS-08", asks=_SYSTEM, given=_STATES)
 def taking_all_away_leaves_content(ask: Ask, talk: list[Any]) -> None:
     """A last message that removes every section and tool leaves a state of content alone."""
