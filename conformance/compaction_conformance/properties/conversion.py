@@ -119,7 +119,7 @@ def a_snapshot_stands_for_its_past(ask: Ask, example: tuple[list[Any], list[Any]
 
 @prop("SYS-content", rules="SYS-02 SYS-03 SYS-15", asks=_SYSTEM, given=_STATES)
 def contents_are_joined(ask: Ask, talk: list[Any]) -> None:
-    """The content of the state is that of all system messages, an empty line between two; blocks stand a line each."""
+    """The content of the state is that of all system messages, an empty line between two; blocks a line each."""
     contents = [message["content"] for message in talk if message["role"] == "system"]
     texts = [each if isinstance(each, str) else "\n".join(block["text"] for block in each) for each in contents]
     found = ask(_SYSTEM, {"messages": talk})
