@@ -26,7 +26,7 @@ from compaction_conformance.strategies import (
 from compaction_conformance.strategies.building import outline
 
 _FIXED = settings(
-    max_examples=400, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=3000, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -27,6 +27,10 @@ globalThis.console = new Console(process.stderr, process.stderr);
 
 const modules = resolve(nodeModules, "@earendil-works");
 const load = (file) => import(pathToFileURL(join(modules, file)).href);
+if (!existsSync(join(modules, "pi-coding-agent/package.json"))) {
+    console.error(`${modules} does not hold pi-coding-agent; run \`npm ci\` beside adapter.mjs, or set PI_ORACLE_NODE_MODULES`);
+    process.exit(2);
+}
 const manifest = JSON.parse(readFileSync(join(modules, "pi-coding-agent/package.json"), "utf8"));
 
 const { SessionManager, buildContextEntries, buildSessionProjection } = await load("pi-coding-agent/dist/core/session-manager.js");
