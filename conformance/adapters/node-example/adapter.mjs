@@ -14,7 +14,8 @@ class Refusal extends Error {
 
 const IMAGE_UNITS = 4800;
 const tokensOfUnits = (units) => Math.ceil(units / 4);
-const tokensOfUsage = (usage) => usage.totalTokens || usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+const PARTS = ["input", "output", "cacheRead", "cacheWrite"];
+const tokensOfUsage = (usage) => usage.totalTokens || PARTS.reduce((sum, part) => sum + usage[part], 0);
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 function unitsOfContent(content) {

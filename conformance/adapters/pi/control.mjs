@@ -238,6 +238,7 @@ class VirtualTime {
         this.step = clock.step ?? 1000;
         this.sleepIsDue = false;
         this.whileAsleep = async () => {};
+        this.onTrouble = () => {};
     }
 
     advance(by = this.step) {
@@ -259,7 +260,7 @@ class VirtualTime {
             if (!time.sleepIsDue) return REAL.setTimeout(use, delay, ...values);
             time.sleepIsDue = false;
             const sleeper = { cleared: false };
-            void Promise.resolve().then(() => time.whileAsleep()).then(() => sleeper.cleared || use());
+            Promise.resolve().then(() => time.whileAsleep()).then(() => sleeper.cleared || use()).catch((error) => time.onTrouble(error));
             return sleeper;
         };
         globalThis.clearTimeout = (timer) => {
@@ -298,7 +299,9 @@ class Run {
         this.started = [];
         this.time = new VirtualTime(scenario.clock);
         this.time.whileAsleep = () => this.reach("retry_wait");
-        this.stop = new Promise((resolve) => (this.resolveStop = resolve));
+        this.time.onTrouble = (error) => this.fail(error);
+        this.stop = new Promise((resolve, reject) => Object.assign(this, { resolveStop: resolve, fail: reject }));
+        this.stop.catch(() => {}); // `play` asks for it later
         this.muted = false;
     }
 
@@ -443,7 +446,7 @@ class Run {
         this.log(summary ? this.summaryRequest(context, options) : this.turnRequest(model, context, options));
         const script = summary ? this.summaries : this.replies;
         const reply = script.shift() ?? { error: "no reply is scripted" };
-        void this.answer(stream, model, options, reply).catch((error) => this.end({ stopped: String(error) }));
+        void this.answer(stream, model, options, reply).catch((error) => this.fail(error));
         return stream;
     }
 
@@ -529,7 +532,7 @@ class Run {
         const item = publicEvent(event);
         if (item !== undefined) this.log(item);
         if (event.type === "auto_retry_start" || event.type === "summarization_retry_scheduled") this.time.sleepIsDue = true;
-        if (PUBLIC_MOMENTS.includes(event.type)) void this.reach(event.type);
+        if (PUBLIC_MOMENTS.includes(event.type)) this.reach(event.type).catch((error) => this.fail(error));
     }
 
     onExtensionError({ event, error }) {
