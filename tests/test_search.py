@@ -52,7 +52,7 @@ def plugged(target: Any) -> Implementation:
 def searched(reference: Implementation) -> SearchFor:
     """Searches with a fixed seed and a fixed number of examples, so that a test finds the same at every run."""
 
-    def search(target: Any, only: str = "", examples: int = 60, oracle: Implementation | None = None) -> SearchReport:
+    def search(target: Any, only: str = "", examples: int = 300, oracle: Implementation | None = None) -> SearchReport:
         judge = oracle or reference
         limits = Limits(seconds=120, seed=7, examples=examples)
         chosen = lambda own_id, names: not only or any(only in name for name in (own_id, *names))  # noqa: E731
@@ -77,7 +77,7 @@ WRONG = [
 def test_a_fault_is_found_and_made_small(
     only: str, target: Any, operation: str, entries: int, searched: SearchFor
 ) -> None:
-    found = [one for one in searched(target, only, 150).findings.values() if one.verdict.failure == "mismatch"]
+    found = [one for one in searched(target, only, 600).findings.values() if one.verdict.failure == "mismatch"]
     assert {one.cause.operation for one in found} == {operation}
     assert min(len(one.params["entries"]) for one in found) <= entries
 
@@ -100,7 +100,7 @@ DELIBERATE = [
 def test_a_written_vector_fails_on_the_wrong_one_and_passes_on_the_reference(
     target: Any, only: str, searched: SearchFor, reference: Implementation, spec: Spec, tmp_path: Path
 ) -> None:
-    report = searched(target, only, 150)
+    report = searched(target, only, 600)
     vectors = [found_vector(one, reference.description, spec) for one in report.findings.values()]
     write_found(vectors, tmp_path)
     loaded = load_vectors([tmp_path], spec)
