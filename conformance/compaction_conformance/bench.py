@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 from compaction_conformance import adapters
@@ -28,12 +29,13 @@ from compaction_conformance.spec import load_spec
 from compaction_conformance.vectors import Vector, load_vectors
 
 _T = TypeVar("_T")
+_K = TypeVar("_K")
 
 _REQUESTS = 5000
 _SIZES = (50_000, 100_000, 200_000, 400_000)
 _LARGE = 100_000
 _SHAPES = (30, 0)
-_RUNS = 15
+_RUNS = 25
 _CACHE_BYTES = 256 << 20
 _SETTINGS = {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 20000}
 
@@ -109,13 +111,16 @@ def _cold_run() -> None:
 
 
 def _growth() -> None:
-    """Time at 2n over time at n, for the reference: with compactions, and without one, where all has to be visited."""
+    """Time at 2n over time at n, for the reference: with compactions, and without one, where all has to be visited.
+    The sizes take turns, and a ratio is the median over the rounds: a slower while of the machine slows both."""
     for compactions in _SHAPES:
-        times = {size: _reference_times(session_entries(size, compactions=compactions)) for size in _SIZES}
+        sessions = {size: session_entries(size, compactions=compactions) for size in _SIZES}
         for operation in ("projection", "preparation"):
-            ratios = [times[2 * size][operation] / times[size][operation] for size in _SIZES[:-1]]
-            shown = ", ".join(f"{size // 1000}k {times[size][operation] * 1000:.2f} ms" for size in _SIZES)
-            growth = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+            rounds = _rounds({size: _work(operation, entries) for size, entries in sessions.items()})
+            shown = ", ".join(f"{size // 1000}k {min(each[size] for each in rounds) * 1000:.2f} ms" for size in _SIZES)
+            growth = ", ".join(
+                f"{median(each[2 * size] / each[size] for each in rounds):.2f}" for size in _SIZES if 2 * size in _SIZES
+            )
             print(f"{operation}, {compactions} compactions: {shown}; 2n over n: {growth} (at most 2.3)")
 
 
@@ -134,9 +139,9 @@ def _beside_pi() -> None:
                 stdout=subprocess.PIPE,
                 check=True,
             )
-        theirs, ours = json.loads(done.stdout), _reference_times(entries)
+        theirs = json.loads(done.stdout)
         for operation, limit in (("projection", 1), ("preparation", 2)):
-            mine = ours[operation] * 1000
+            mine = min(each[operation] for each in _rounds({operation: _work(operation, entries)})) * 1000
             told = f" (at most {limit})" if compactions else ""
             print(
                 f"{operation} of {_LARGE} entries, {compactions} compactions: reference {mine:.2f} ms, "
@@ -144,30 +149,31 @@ def _beside_pi() -> None:
             )
 
 
-def _reference_times(entries: list[dict[str, Any]]) -> dict[str, float]:
-    """The best of several runs, in seconds. Collection of garbage is off while the clock runs, as `timeit` does it."""
+def _work(operation: str, entries: list[dict[str, Any]]) -> Callable[[], Any]:
     from compaction_reference import operations
 
     params = {"entries": entries, "settings": _SETTINGS}
-    return {
-        "projection": _best(lambda: operations.call("projection/messages", params)),
-        "preparation": _best(lambda: operations.call("compaction/prepare", params)),
-    }
+    name = {"projection": "projection/messages", "preparation": "compaction/prepare"}[operation]
+    return lambda: operations.call(name, params)
 
 
-def _best(work: Callable[[], Any]) -> float:
-    """Every run begins with cold caches; else the sizes that just fit into them would look better than they are."""
+def _rounds(works: Mapping[_K, Callable[[], Any]]) -> list[dict[_K, float]]:
+    """The seconds of each piece of work, in turns. Every one begins with cold caches; else the sizes that just fit into
+    them would look better than they are. Collection of garbage is off while the clock runs, as `timeit` does it."""
     evicting = bytes(_CACHE_BYTES)
+    rounds = []
     gc.collect()
     gc.disable()
     try:
-        times = []
         for _ in range(_RUNS):
-            evicting.count(1)
-            times.append(_timed(work)[1])
-        return min(times)
+            seconds = {}
+            for key, work in works.items():
+                evicting.count(1)
+                seconds[key] = _timed(work)[1]
+            rounds.append(seconds)
     finally:
         gc.enable()
+    return rounds
 
 
 def _timed(work: Callable[[], _T]) -> tuple[_T, float]:
