@@ -1,34 +1,19 @@
 // The oracle adapter of the harness profile: serves the plug-in protocol (spec/protocol.md) with the second
 // implementation of compaction that Pi publishes, the harness of @earendil-works/pi-agent-core.
 //
-// It only translates. The packages are taken from the node_modules folder that PI_ORACLE_NODE_MODULES names, or from
-// the one of the adapter `pi` next door. The functions are reached by file, as the package does not export them all.
+// It only translates, and shares what does not depend on the operations with the adapter `pi` next door.
 
-import { Console } from "node:console";
-import { randomUUID } from "node:crypto";
+import { load as loadFile, manifestOf } from "../pi/surroundings.mjs";
+import { description, serve } from "../pi/serving.mjs";
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-
-const PROTOCOL_VERSION = 1;
-
-// ---- surroundings: nothing of the user's is read, nothing but answers reaches standard output ----------------------
-
-const here = dirname(fileURLToPath(import.meta.url));
-const nodeModules = process.env.PI_ORACLE_NODE_MODULES ?? join(here, "../pi/node_modules");
-for (const name of Object.keys(process.env)) if (name.startsWith("PI_")) delete process.env[name];
-process.env.HOME = process.env.USERPROFILE = join(tmpdir(), `no-home-${randomUUID()}`); // names a folder that is not there
-
-const writeToStdout = process.stdout.write.bind(process.stdout);
-process.stdout.write = process.stderr.write.bind(process.stderr);
-globalThis.console = new Console(process.stderr, process.stderr);
+import { join } from "node:path";
 
 // ---- the package ---------------------------------------------------------------------------------------------------
 
-const packages = resolve(nodeModules, "@earendil-works");
-const load = (file) => import(pathToFileURL(join(packages, "pi-agent-core/dist/harness", file)).href);
-const manifest = JSON.parse(readFileSync(join(packages, "pi-agent-core/package.json"), "utf8"));
+const manifest = manifestOf("pi-agent-core");
+const load = (file) => loadFile(join("pi-agent-core/dist/harness", file));
 
 const { BACKGROUND_CONTEXT } = await load("context.js");
 const { NodeExecutionEnv } = await load("env/nodejs.js");
@@ -224,21 +209,6 @@ const OPERATIONS = {
     ),
 };
 
-function initialize() {
-    return {
-        protocolVersion: PROTOCOL_VERSION,
-        implementation: {
-            name: "pi-harness",
-            version: manifest.version,
-            language: "typescript",
-            url: "https://github.com/earendil-works/pi",
-        },
-        editions: [`pi-${manifest.version.split(".").slice(0, 2).join(".")}`],
-        profiles: ["harness"],
-        operations: Object.keys(OPERATIONS),
-    };
-}
-
 // ---- refusals ------------------------------------------------------------------------------------------------------
 
 const KINDS = [
@@ -259,62 +229,4 @@ function kindOf(thrown) {
     return kindOf(thrown.cause) ?? KINDS.find(([pattern]) => pattern.test(thrown.message))?.[1];
 }
 
-function errorOf(thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    const kind = kindOf(thrown);
-    if (kind !== undefined) return { code: -32000, message, data: { kind } };
-    return { code: -32603, message: thrown instanceof Error ? `${thrown.name}: ${message}` : message };
-}
-
-// ---- JSON-RPC ------------------------------------------------------------------------------------------------------
-
-async function answerTo(line) {
-    let request;
-    try {
-        request = JSON.parse(line);
-    } catch {
-        return { id: null, error: { code: -32700, message: "The line is not JSON" } };
-    }
-    const id = typeof request?.id === "number" || typeof request?.id === "string" ? request.id : null;
-    if (request?.jsonrpc !== "2.0" || typeof request.method !== "string" || id === null) {
-        return { id, error: { code: -32600, message: "The line is no JSON-RPC 2.0 request" } };
-    }
-    if (request.method === "initialize") return { id, result: initialize() };
-    if (!Object.hasOwn(OPERATIONS, request.method)) {
-        return { id, error: { code: -32601, message: `There is no operation ${request.method}` } };
-    }
-    try {
-        return { id, result: await OPERATIONS[request.method](request.params ?? {}) };
-    } catch (thrown) {
-        return { id, error: errorOf(thrown) };
-    }
-}
-
-function lineOf(answer) {
-    try {
-        return JSON.stringify({ jsonrpc: "2.0", ...answer });
-    } catch (thrown) {
-        return JSON.stringify({ jsonrpc: "2.0", id: answer.id, error: { code: -32603, message: String(thrown) } });
-    }
-}
-
-/** Lines end at the byte 0x0A alone; a line may arrive in many pieces. */
-async function* linesOf(stream) {
-    let pieces = [];
-    for await (const chunk of stream) {
-        let start = 0;
-        for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-            pieces.push(chunk.subarray(start, end));
-            yield Buffer.concat(pieces).toString("utf8");
-            pieces = [];
-            start = end + 1;
-        }
-        if (start < chunk.length) pieces.push(chunk.subarray(start));
-    }
-    if (pieces.length > 0) yield Buffer.concat(pieces).toString("utf8");
-}
-
-for await (const line of linesOf(process.stdin)) {
-    if (line.trim() !== "") writeToStdout(`${lineOf(await answerTo(line))}\n`);
-}
-writeToStdout("", () => process.exit(0));
+await serve(description("pi-harness", manifest, "harness", OPERATIONS), OPERATIONS, kindOf);

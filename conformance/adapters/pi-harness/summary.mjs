@@ -1,7 +1,8 @@
 // Summaries and branch summaries of the published harness with a scripted model: `summary/…` and `branch/…`.
 //
-// The harness asks a collection of models for replies; here one stands in that plays the script and notes what it was
-// asked. The harness waits with `setTimeout` before a retry; while an operation runs, every wait ends at once.
+// The harness asks a collection of models for replies; here one stands in that has them from the script.
+
+import { play, shown } from "../pi/scripted_model.mjs";
 
 let operations;
 
@@ -18,7 +19,12 @@ async function summaryOperations({ load, pathOf, branchOf, context }) {
     const { computeFileLists, serializeConversation } = await load("compaction/utils.js");
     const { convertToLlm } = await load("messages.js");
 
-    const played = (p, use) => play(p, withAbortSignal, context, use);
+    const played = (p, use) =>
+        play(p, ({ signal, reply, callbacks }) => {
+            const completeSimple = async (_model, asked, options) =>
+                reply(shown(asked.systemPrompt, asked.messages, asked.tools ?? [], options));
+            return use({ models: { completeSimple }, callbacks, context: withAbortSignal(signal, context) });
+        });
 
     return {
         "summary/serialize": (p) => ({ text: serializeConversation(convertToLlm(p.messages)) }),
@@ -54,72 +60,7 @@ async function summaryOperations({ load, pathOf, branchOf, context }) {
     };
 }
 
-/** A model call that broke. The harness lets it through as it is. */
-class Thrown extends Error {}
-
-/** Runs `use` against the scripted model and answers with the requests, the retries and what became of it. */
-async function play(p, withAbortSignal, context, use) {
-    const requests = [];
-    const retries = [];
-    const controller = new AbortController();
-    const script = {
-        context: withAbortSignal(controller.signal, context),
-        models: {
-            completeSimple: async (_model, asked, options) => {
-                requests.push(shown(asked, options));
-                const reply = p.replies[requests.length - 1];
-                if (reply === undefined) throw new Thrown("the script holds no reply for this request");
-                if (Object.hasOwn(Object(reply), "throws")) throw new Thrown(reply.throws);
-                return reply;
-            },
-        },
-        callbacks: {
-            onRetryScheduled: (attempt, _maxAttempts, delayMs) => {
-                retries.push({ request: requests.length - 1, attempt, delayMs });
-                if (retries.length === p.abortDuringWait) controller.abort();
-            },
-        },
-    };
-    const outcome = await withoutWaiting(async () => {
-        try {
-            return await use(script);
-        } catch (thrown) {
-            if (thrown instanceof Thrown) return { error: { kind: "thrown", message: thrown.message } };
-            throw thrown;
-        }
-    });
-    return { requests, retries, outcome };
-}
-
-/** Timers fire at once while `use` runs. Requests are served one at a time, so nobody else waits meanwhile. */
-async function withoutWaiting(use) {
-    const { setTimeout, clearTimeout } = globalThis;
-    globalThis.setTimeout = (callback, _ms, ...rest) => setImmediate(callback, ...rest);
-    globalThis.clearTimeout = (timer) => clearImmediate(timer);
-    try {
-        return await use();
-    } finally {
-        Object.assign(globalThis, { setTimeout, clearTimeout });
-    }
-}
-
 /** The harness tells failures apart by a code: `aborted` or `summarization_failed`. */
 function failure(error) {
     return error.code === "aborted" ? { aborted: true } : { error: { kind: "failed", message: error.message } };
-}
-
-/** A request as the protocol shows it. Anything but a system prompt and one user text would be no summary request. */
-function shown(asked, options) {
-    const [user, ...more] = asked.messages;
-    const onlyText = user?.role === "user" && user.content.length === 1 && user.content[0].type === "text";
-    if (typeof asked.systemPrompt !== "string" || !onlyText || more.length > 0) throw new Error("The request has another layout");
-    return {
-        system: asked.systemPrompt,
-        prompt: user.content[0].text,
-        tools: (asked.tools ?? []).map((tool) => tool.name),
-        maxTokens: options.maxTokens,
-        reasoning: options.reasoning,
-        cacheRetention: options.cacheRetention,
-        routingId: options.sessionId,
-    };
 }

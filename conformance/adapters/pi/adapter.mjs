@@ -1,37 +1,18 @@
 // The oracle adapter: serves the plug-in protocol (spec/protocol.md) with the functions of the published Pi packages.
 //
 // It only translates. An operation unpacks its params, calls functions of Pi, and packs what they return; whatever
-// decides an answer is Pi's. The packages are taken from the node_modules folder that PI_ORACLE_NODE_MODULES names, or
-// from the one beside this file.
+// decides an answer is Pi's.
 
-import { Console } from "node:console";
-import { randomUUID } from "node:crypto";
+import { load, manifestOf } from "./surroundings.mjs";
+import { description, serve } from "./serving.mjs";
+
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-
-const PROTOCOL_VERSION = 1;
-
-// ---- surroundings: nothing of the user's is read, nothing but answers reaches standard output ----------------------
-
-const nodeModules = process.env.PI_ORACLE_NODE_MODULES ?? join(dirname(fileURLToPath(import.meta.url)), "node_modules");
-for (const name of Object.keys(process.env)) if (name.startsWith("PI_")) delete process.env[name];
-process.env.HOME = process.env.USERPROFILE = join(tmpdir(), `no-home-${randomUUID()}`); // names a folder that is not there
-
-const writeToStdout = process.stdout.write.bind(process.stdout);
-process.stdout.write = process.stderr.write.bind(process.stderr);
-globalThis.console = new Console(process.stderr, process.stderr);
+import { join } from "node:path";
 
 // ---- the packages --------------------------------------------------------------------------------------------------
 
-const modules = resolve(nodeModules, "@earendil-works");
-const load = (file) => import(pathToFileURL(join(modules, file)).href);
-if (!existsSync(join(modules, "pi-coding-agent/package.json"))) {
-    console.error(`${modules} does not hold pi-coding-agent; run \`npm ci\` beside adapter.mjs, or set PI_ORACLE_NODE_MODULES`);
-    process.exit(2);
-}
-const manifest = JSON.parse(readFileSync(join(modules, "pi-coding-agent/package.json"), "utf8"));
+const manifest = manifestOf("pi-coding-agent");
 
 const { SessionManager, buildContextEntries, buildSessionProjection } = await load("pi-coding-agent/dist/core/session-manager.js");
 const { SettingsManager } = await load("pi-coding-agent/dist/core/settings-manager.js");
@@ -227,21 +208,6 @@ const OPERATIONS = {
     "control/run": async (p) => (await import("./control.mjs")).run(load, p.scenario),
 };
 
-function initialize() {
-    return {
-        protocolVersion: PROTOCOL_VERSION,
-        implementation: {
-            name: "pi",
-            version: manifest.version,
-            language: "typescript",
-            url: "https://github.com/earendil-works/pi",
-        },
-        editions: [`pi-${manifest.version.split(".").slice(0, 2).join(".")}`],
-        profiles: ["coding-agent"],
-        operations: Object.keys(OPERATIONS),
-    };
-}
-
 // ---- refusals ------------------------------------------------------------------------------------------------------
 
 const KINDS = [
@@ -254,64 +220,10 @@ const KINDS = [
     [/^Invalid compaction\./, "invalid_setting"],
 ];
 
-function errorOf(thrown) {
+function kindOf(thrown) {
+    if (thrown instanceof TypeError) return "malformed_input";
     const message = thrown instanceof Error ? thrown.message : String(thrown);
-    const kind = thrown instanceof TypeError ? "malformed_input" : KINDS.find(([pattern]) => pattern.test(message))?.[1];
-    if (kind !== undefined) return { code: -32000, message, data: { kind } };
-    return { code: -32603, message: thrown instanceof Error ? `${thrown.name}: ${message}` : message };
+    return KINDS.find(([pattern]) => pattern.test(message))?.[1];
 }
 
-// ---- JSON-RPC ------------------------------------------------------------------------------------------------------
-
-async function answerTo(line) {
-    let request;
-    try {
-        request = JSON.parse(line);
-    } catch {
-        return { id: null, error: { code: -32700, message: "The line is not JSON" } };
-    }
-    const id = typeof request?.id === "number" || typeof request?.id === "string" ? request.id : null;
-    if (request?.jsonrpc !== "2.0" || typeof request.method !== "string" || id === null) {
-        return { id, error: { code: -32600, message: "The line is no JSON-RPC 2.0 request" } };
-    }
-    if (request.method === "initialize") return { id, result: initialize() };
-    if (!Object.hasOwn(OPERATIONS, request.method)) {
-        return { id, error: { code: -32601, message: `There is no operation ${request.method}` } };
-    }
-    try {
-        return { id, result: await OPERATIONS[request.method](request.params ?? {}) };
-    } catch (thrown) {
-        return { id, error: errorOf(thrown) };
-    }
-}
-
-function lineOf(answer) {
-    try {
-        return JSON.stringify({ jsonrpc: "2.0", ...answer });
-    } catch (thrown) {
-        return JSON.stringify({ jsonrpc: "2.0", id: answer.id, error: { code: -32603, message: String(thrown) } });
-    }
-}
-
-/** Lines end at the byte 0x0A alone; a line may arrive in many pieces. */
-async function* linesOf(stream) {
-    let pieces = [];
-    for await (const chunk of stream) {
-        let start = 0;
-        for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-            pieces.push(chunk.subarray(start, end));
-            yield Buffer.concat(pieces).toString("utf8");
-            pieces = [];
-            start = end + 1;
-        }
-        if (start < chunk.length) pieces.push(chunk.subarray(start));
-    }
-    if (pieces.length > 0) yield Buffer.concat(pieces).toString("utf8");
-}
-
-process.stdout.on("error", () => process.exit(1)); // nobody reads the answers any more
-
-for await (const line of linesOf(process.stdin)) {
-    if (line.trim() !== "") writeToStdout(`${lineOf(await answerTo(line))}\n`);
-}
-writeToStdout("", () => process.exit(0));
+await serve(description("pi", manifest, "coding-agent", OPERATIONS), OPERATIONS, kindOf);

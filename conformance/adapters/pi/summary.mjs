@@ -1,7 +1,8 @@
 // Summaries and branch summaries of the published Pi with a scripted model: `summary/…`, `branch/…` and `retry/…`.
 //
-// Pi asks its stream function for replies; here that function plays the script and notes what it was asked. Pi waits with
-// `setTimeout` before a retry; while an operation runs, every wait ends at once.
+// Pi asks its stream function for replies; here the script gives them.
+
+import { play, shown } from "./scripted_model.mjs";
 
 let operations;
 
@@ -63,53 +64,24 @@ async function summaryOperations({ load, managerOf, pathOf }) {
     };
 }
 
-/** A model call that broke. Pi lets it through as it is, which is how it is told from Pi's own errors. */
-class Thrown extends Error {}
-
-/** Runs `use` against the scripted model and answers with the requests, the retries and what became of it. */
-async function played(p, use) {
-    const requests = [];
-    const retries = [];
-    const controller = new AbortController();
-    const script = {
-        signal: controller.signal,
-        stream: async (model, context, options) => {
-            requests.push(shown(context, options));
-            const reply = p.replies[requests.length - 1];
-            if (reply === undefined) throw new Thrown("the script holds no reply for this request");
-            if (Object.hasOwn(Object(reply), "throws")) throw new Thrown(reply.throws);
-            return { result: async () => reply };
+function played(p, use) {
+    return play(
+        p,
+        ({ reply, ...script }) => {
+            const stream = async (_model, context, options) => {
+                const answer = reply(requestOf(context, options));
+                return { result: async () => answer };
+            };
+            return use({ ...script, stream });
         },
-        callbacks: {
-            onRetryScheduled: (attempt, _maxAttempts, delayMs) => {
-                retries.push({ request: requests.length - 1, attempt, delayMs });
-                if (retries.length === p.abortDuringWait) controller.abort();
-            },
-        },
-    };
-    const outcome = await withoutWaiting(async () => {
-        try {
-            return await use(script);
-        } catch (thrown) {
-            if (thrown instanceof Thrown) return { error: { kind: "thrown", message: thrown.message } };
-            const failed = failure(thrown instanceof Error ? thrown.message : "");
-            if (failed === undefined) throw thrown;
-            return failed;
-        }
-    });
-    return { requests, retries, outcome };
+        (thrown) => failure(thrown instanceof Error ? thrown.message : ""),
+    );
 }
 
-/** Timers fire at once while `use` runs. Requests are served one at a time, so nobody else waits meanwhile. */
-async function withoutWaiting(use) {
-    const { setTimeout, clearTimeout } = globalThis;
-    globalThis.setTimeout = (callback, _ms, ...rest) => setImmediate(callback, ...rest);
-    globalThis.clearTimeout = (timer) => clearImmediate(timer);
-    try {
-        return await use();
-    } finally {
-        Object.assign(globalThis, { setTimeout, clearTimeout });
-    }
+function requestOf(context, options) {
+    const [system, ...messages] = context.messages;
+    const prompt = system?.role === "system" ? system.content : undefined;
+    return shown(prompt, messages, [...(context.tools ?? []), ...(system?.toolsAdded ?? [])], options);
 }
 
 /** Pi tells failures apart by their text alone. */
@@ -122,20 +94,4 @@ const FAILURES = [
 function failure(message) {
     const kind = FAILURES.find(([pattern]) => pattern.test(message))?.[1];
     return kind === undefined ? undefined : { error: { kind, message } };
-}
-
-/** A request as the protocol shows it. Anything but a system prompt and one user text would be no summary request of Pi's. */
-function shown(context, options) {
-    const [system, user, ...more] = context.messages;
-    const onlyText = user?.role === "user" && user.content.length === 1 && user.content[0].type === "text";
-    if (system?.role !== "system" || !onlyText || more.length > 0) throw new Error("The request has another layout");
-    return {
-        system: system.content,
-        prompt: user.content[0].text,
-        tools: [...(context.tools ?? []), ...(system.toolsAdded ?? [])].map((tool) => tool.name),
-        maxTokens: options.maxTokens,
-        reasoning: options.reasoning,
-        cacheRetention: options.cacheRetention,
-        routingId: options.sessionId,
-    };
 }
