@@ -8,6 +8,21 @@ from typing import Any
 
 import pytest
 
+from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.vectors import Vector, load_vectors
+
+
+@pytest.fixture(scope="session")
+def spec() -> Spec:
+    return load_spec(spec_dir())
+
+
+@pytest.fixture(scope="session")
+def vectors(spec: Spec) -> tuple[Vector, ...]:
+    """All of the suite, of both profiles."""
+    return load_vectors(vector_dirs(), spec)
+
 
 @pytest.fixture
 def vector_folder(tmp_path: Path) -> Path:

@@ -12,10 +12,9 @@ import pytest
 import compaction_reference
 from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.paths import spec_dir
 from compaction_conformance.run import FAILED, run
-from compaction_conformance.spec import load_spec
-from compaction_conformance.vectors import Vector, load_vectors, select
+from compaction_conformance.vectors import Vector, select
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ BREAKS = [
 
 
 @pytest.fixture(scope="module")
-def vectors() -> tuple[Vector, ...]:
-    return select(load_vectors(vector_dirs(), load_spec(spec_dir())), profile="coding-agent")
+def vectors(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
+    return select(vectors, profile="coding-agent")
 
 
 def broken_copy(change: Break, folder: Path) -> list[str]:

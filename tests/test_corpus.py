@@ -19,6 +19,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_places import line_of
 from compaction_conformance.paths import spec_dir
 from compaction_reference import overflow
+from samples import CASE, plain
 
 CASES = load_corpus()
 FILES = sorted(corpus_dir().glob("*.json"))
@@ -35,16 +36,8 @@ EVERY_ROW = pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def raw_case(**own: Any) -> dict[str, Any]:
     case = {
         "id": "acme-too-long",
-        "provider": "acme",
-        "providerId": "acme",
-        "api": "openai-completions",
-        "response": {"status": 400, "headers": {"content-type": "text/plain"}, "body": "the text is too long"},
-        "label": "overflow",
-        "of": "input",
-        "reason": "says so",
-        "class": "context-input",
-        "disputed": False,
-        "evidence": {"grade": "synthetic", "source": "ours", "seen": "2026-11-30"},
+        **CASE,
+        "response": plain(400, "the text is too long"),
         "answers": {"pi-0.87": {"stopReason": "error", "errorMessage": "400", "overflow": False, "retryable": False}},
     }
     return {**case, **own}

@@ -13,23 +13,12 @@ from compaction_conformance.fault_run import Caught
 from compaction_conformance.faults import FAULTS, NEAR, SEED_CHAPTERS, Fault
 from compaction_conformance.faults.corrected import CORRECTIONS, corrected
 from compaction_conformance.faults.fault import Patched, edited
-from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.run import run
-from compaction_conformance.spec import Spec, load_spec
-from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.spec import Spec
+from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
 
 PINNED = proof_dir() / "faults.json"
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec(spec_dir())
-
-
-@pytest.fixture(scope="module")
-def vectors(spec: Spec) -> tuple[Vector, ...]:
-    return load_vectors(vector_dirs(), spec)
 
 
 @pytest.fixture(scope="module")

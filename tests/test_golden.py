@@ -44,6 +44,8 @@ SESSIONS = {session.id: session for session in load_sessions()}
 SWEEPS = load_sweeps(SPEC)
 _each_session = pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
 
+DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
+
 
 def sweeps_of(*names: str) -> tuple[SweepVector, ...]:
     return tuple(vector for vector in SWEEPS if vector.session.id in names)
@@ -401,16 +403,7 @@ def test_an_open_answer_may_be_any_answer_but_has_to_come() -> None:
 
 
 def test_an_adapter_that_dies_too_often_leaves_the_rest_unasked(tmp_path: Path) -> None:
-    script = tmp_path / "dies.py"
-    script.write_text(
-        "import json, sys\n"
-        "from compaction_reference.operations import describe\n"
-        "for line in sys.stdin:\n"
-        "    request = json.loads(line)\n"
-        "    if request['method'] != 'initialize': sys.exit(9)\n"
-        "    print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'result': describe()}), flush=True)\n"
-    )
-    adapter = connect(f"{sys.executable} {script}", Settings(restarts=2))
+    adapter = connect(DYING, Settings(restarts=2))
     outcomes = run_sweeps([adapter], sweeps_of("first-steps", "cjk"))
     adapter.close()
     assert {outcome.status for outcome in outcomes} == {FAILED, NOT_RUN}

@@ -22,6 +22,8 @@ FILES = [session.file for session in load_sessions()]
 SOME = [file for file in FILES if file.stem in ("recoveries", "damage-crlf", "damage-malformed-lines", "legacy-v1")]
 WITNESS = Party("witness", side())
 
+DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
+
 
 def handed(first: Any, second: Any, files: list[Path] = SOME) -> HandOver:
     return hand_over(Party("A", first), Party("B", second), WITNESS, files)
@@ -152,16 +154,7 @@ def test_a_file_that_is_no_session_is_refused_by_both(tmp_path: Path) -> None:
 
 
 def test_an_adapter_that_dies_too_often_ends_the_hand_over(tmp_path: Path) -> None:
-    script = tmp_path / "dies.py"
-    script.write_text(
-        "import json, sys\n"
-        "from compaction_reference.operations import describe\n"
-        "for line in sys.stdin:\n"
-        "    request = json.loads(line)\n"
-        "    if request['method'] != 'initialize': sys.exit(9)\n"
-        "    print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'result': describe()}), flush=True)\n"
-    )
-    adapter = connect(f"{sys.executable} {script}", Settings(restarts=1))
+    adapter = connect(DYING, Settings(restarts=1))
     result = hand_over(Party("A", adapter), Party("B", side()), WITNESS, SOME)
     adapter.close()
     assert result.incomplete

@@ -14,19 +14,16 @@ from compaction_conformance.equivalence import REASONS, reason_for
 from compaction_conformance.mutants import Mutant, module_names, module_path, mutants_of
 from compaction_conformance.mutation import EQUIVALENT, KILLED, SILENT, STILLBORN, Campaign, Fate, change_of
 from compaction_conformance.mutation_record import ModuleRecord, Record, module_record, problems, stale
-from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.reached import lines_reached
-from compaction_conformance.spec import load_spec
-from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
 
 RECORD = mutation_record.read_record(proof_dir() / "mutation.json")
 
 
 @pytest.fixture(scope="module")
-def vectors() -> tuple[Vector, ...]:
-    everything = load_vectors(vector_dirs(), load_spec(spec_dir()))
-    return tuple(vector for vector in everything if vector.operation in ("settings/resolve", "trigger/should_compact"))
+def vectors(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
+    return tuple(vector for vector in vectors if vector.operation in ("settings/resolve", "trigger/should_compact"))
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ from compaction_conformance.overflow.scores import (
 from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import edition_tables
 from compaction_conformance.overflow.trying import as_json, block, try_texts
+from samples import CASE
 
 TABLE = next(table for table in edition_tables() if table.edition == "pi-0.87")
 
@@ -268,18 +269,7 @@ def test_a_pattern_sees_folded_letters() -> None:
 
 
 def draft(body: bytes = b'{"error":"the ark is full"}', family: str = "acme", status: int = 400, **own: Any) -> Draft:
-    members = {
-        "id": "acme-full",
-        "provider": "acme",
-        "providerId": "acme",
-        "api": "openai-completions",
-        "label": "overflow",
-        "of": "input",
-        "reason": "says so",
-        "class": "context-input",
-        "disputed": False,
-        "evidence": {"grade": "synthetic", "source": "ours", "seen": "2026-11-30"},
-    }
+    members = {"id": "acme-full", **CASE}
     return Draft(family, body, {**members, **own}, status, own.pop("headers", {}))
 
 

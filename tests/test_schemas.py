@@ -6,13 +6,16 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from compaction_conformance import schemas
+from compaction_conformance.expectation import ERROR_KINDS
 from compaction_conformance.paths import adapters_dir, fixtures_dir, spec_dir, vector_files
+from compaction_reference.errors import Kind
+from samples import CASE, VECTOR, plain
 
 COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 USAGE = {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3, "cost": COST}
@@ -44,15 +47,6 @@ BASH = {"role": "bashExecution", "command": "ls", "output": "", "cancelled": Tru
 CUSTOM = {"role": "custom", "customType": "note", "content": [TEXT], "display": True, "timestamp": 0}
 COMPACTION_SUMMARY = {"role": "compactionSummary", "summary": "s", "tokensBefore": 1, "timestamp": 0}
 HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": TIME, "cwd": "/w"}
-VECTOR = {
-    "id": "PRJ-retain-none",
-    "requirements": ["PRJ-07"],
-    "description": "a compaction that names itself keeps nothing",
-    "operation": "projection/messages",
-    "params": {"entries": []},
-    "expect": {"result": {"messages": []}},
-    "evidence": {"grade": "observed", "source": "pi 0.87.0"},
-}
 ROW = {"id": "OVP-01", "provider": "any", "regex": "x", "example": "x", "nearMiss": "y", "editions": ["pi-0.87"]}
 RECOMMENDED: dict[str, Any] = {
     "note": "n",
@@ -111,19 +105,7 @@ def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def case_file(**own: Any) -> dict[str, Any]:
     """A file of the overflow corpus with one case."""
-    case = {
-        "id": "acme-too-long",
-        "provider": "acme",
-        "providerId": "acme",
-        "api": "openai-completions",
-        "response": {"status": 400, "headers": {"content-type": "text/plain"}, "body": "too long"},
-        "label": "overflow",
-        "of": "input",
-        "reason": "says so",
-        "class": "context-input",
-        "disputed": False,
-        "evidence": {"grade": "synthetic", "source": "ours", "seen": "2026-11-30"},
-    }
+    case = {"id": "acme-too-long", **CASE, "response": plain(400, "too long")}
     return {"family": "acme", "cases": [{**case, **own}]}
 
 
@@ -987,3 +969,10 @@ def test_the_data_folders_exist() -> None:
     assert (spec_dir() / "protocol.md").is_file()
     assert (fixtures_dir() / "README.md").is_file()
     assert adapters_dir().is_dir()
+
+
+def test_the_kinds_of_refusals_are_the_same_everywhere() -> None:
+    """The reference and the harness must not import each other; both follow the schema."""
+    known = set(json.loads((spec_dir() / "schemas" / "definitions.json").read_text())["$defs"]["refusalKind"]["enum"])
+    assert set(ERROR_KINDS) == known
+    assert set(get_args(Kind)) == known

@@ -20,14 +20,13 @@ from compaction_conformance.errors import ConformanceError, InvalidInput
 from compaction_conformance.expectation import NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.paths import spec_dir
 from compaction_conformance.properties import all_properties
 from compaction_conformance.run import FAILED, PASSED, run
 from compaction_conformance.search import Finding, Limits, Search, SearchReport, Sides, expectation_for
 from compaction_conformance.search_cause import Cause, requirement_for, shape_of
 from compaction_conformance.search_inputs import inputs_for
 from compaction_conformance.search_vectors import found_vector, merged, write_found
-from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import load_vectors
 from compaction_conformance.verbs import search as verb
 
@@ -37,11 +36,6 @@ SearchFor = Callable[..., SearchReport]
 @pytest.fixture(scope="module")
 def reference() -> Implementation:
     return connect("reference", Settings())
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec(spec_dir())
 
 
 def plugged(target: Any) -> Implementation:

@@ -11,50 +11,45 @@ import pytest
 
 from compaction_conformance.corpus import load_corpus
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.paths import spec_dir
 from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.spec import Spec, load_spec
-from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.vectors import Vector
 
 OF_RESPONSES = "provider-responses"  # its near misses are cases of the corpus, which have no twins
 
 
 @pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec(spec_dir())
-
-
-@pytest.fixture(scope="module")
-def vectors(spec: Spec) -> tuple[Vector, ...]:
+def all_vectors(spec: Spec, vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
     """Those of the files, and those that the overflow corpus stands for."""
-    return (*load_vectors(vector_dirs(), spec), *response_vectors(load_corpus(), spec))
+    return (*vectors, *response_vectors(load_corpus(), spec))
 
 
-def test_every_rule_has_vectors_that_are_about_it(spec: Spec, vectors: tuple[Vector, ...]) -> None:
-    about = {vector.requirement.id for vector in vectors}
-    judged = {rule.id for vector in vectors for rule in vector.requirements}
+def test_every_rule_has_vectors_that_are_about_it(spec: Spec, all_vectors: tuple[Vector, ...]) -> None:
+    about = {vector.requirement.id for vector in all_vectors}
+    judged = {rule.id for vector in all_vectors for rule in vector.requirements}
     assert [rule for rule in spec.requirements if rule not in judged] == []
     musts = [rule.id for rule in spec.requirements.values() if rule.level in ("MUST", "QUIRK")]
     assert [rule for rule in musts if rule not in about] == []
 
 
-def test_every_must_has_a_twin(spec: Spec, vectors: tuple[Vector, ...]) -> None:
-    twinned = {rule.id for vector in vectors if vector.twin for rule in vector.requirements}
+def test_every_must_has_a_twin(spec: Spec, all_vectors: tuple[Vector, ...]) -> None:
+    twinned = {rule.id for vector in all_vectors if vector.twin for rule in vector.requirements}
     musts = [rule for rule in spec.requirements.values() if rule.level == "MUST" and rule.chapter != OF_RESPONSES]
     assert [rule.id for rule in musts if rule.id not in twinned] == []
 
 
-def test_every_reading_of_a_quirk_is_expected_by_a_vector(spec: Spec, vectors: tuple[Vector, ...]) -> None:
+def test_every_reading_of_a_quirk_is_expected_by_a_vector(spec: Spec, all_vectors: tuple[Vector, ...]) -> None:
     expected: dict[str, set[str]] = defaultdict(set)
-    for vector in vectors:
+    for vector in all_vectors:
         for name, _ in getattr(vector.expect, "readings", ()):
             expected[vector.requirement.id].add(name)
     for rule in spec.requirements.values():
         assert set(rule.readings) == expected[rule.id], rule.id
 
 
-def test_every_must_and_quirk_vector_was_observed(vectors: tuple[Vector, ...]) -> None:
-    optional = [vector for vector in vectors if vector.feature is None and vector.level in ("MUST", "QUIRK")]
+def test_every_must_and_quirk_vector_was_observed(all_vectors: tuple[Vector, ...]) -> None:
+    optional = [vector for vector in all_vectors if vector.feature is None and vector.level in ("MUST", "QUIRK")]
     assert {vector.evidence[0] for vector in optional} <= {"observed", "report"}
     assert all("0.87" in vector.evidence[1] for vector in optional)
 

@@ -11,22 +11,11 @@ import pytest
 from compaction_conformance import fault_run, mutation_record, traceability
 from compaction_conformance.faults import FAULTS
 from compaction_conformance.mutation_record import ModuleRecord, Record
-from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.run import FAILED, PASSED, Outcome
-from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.spec import Spec
 from compaction_conformance.traceability import Row
-from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import proof
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec(spec_dir())
-
-
-@pytest.fixture(scope="module")
-def vectors(spec: Spec) -> tuple[Vector, ...]:
-    return load_vectors(vector_dirs(), spec)
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,8 @@ import pytest
 
 from compaction_conformance import trivial
 from compaction_conformance.expectation import Error, ExpectResult, Result
-from compaction_conformance.paths import spec_dir, vector_dirs
-from compaction_conformance.spec import load_spec
-from compaction_conformance.vectors import Vector, load_vectors
+from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
-
-
-@pytest.fixture(scope="module")
-def vectors() -> tuple[Vector, ...]:
-    return load_vectors(vector_dirs(), load_spec(spec_dir()))
 
 
 @pytest.fixture(scope="module")

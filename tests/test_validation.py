@@ -14,18 +14,10 @@ from hypothesis import strategies as st
 from compaction_conformance.findings import MAX_LINE_BYTES, MAX_SHOWN, PROBLEMS
 from compaction_conformance.paths import vector_files
 from compaction_conformance.validation import Report, Strictness, validate_file
+from samples import VECTOR
 
 TIME = "2025-01-01T00:00:00.000Z"
 HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": TIME, "cwd": "/w"}
-VECTOR = {
-    "id": "PRJ-retain-none",
-    "requirements": ["PRJ-07"],
-    "description": "a compaction that names itself keeps nothing",
-    "operation": "projection/messages",
-    "params": {"entries": []},
-    "expect": {"result": {"messages": []}},
-    "evidence": {"grade": "observed", "source": "pi 0.87.0"},
-}
 
 
 def entry(kind: str, name: str, parent: str | None, /, **own: Any) -> dict[str, Any]:

@@ -76,21 +76,32 @@ def collect(entries: Sequence[Entry], leaf: Leaf, target_id: str) -> tuple[list[
 
 
 def prepare(entries: Sequence[Entry], token_budget: float = 0) -> Prepared:
-    """Takes messages from the newest back until one does not fit. That one is still taken if it is a summary and less
-    than 90 % of the budget is used; in any case it is the last. A budget of 0 or less sets no limit."""
+    """What of the entries is summarised, with the files of earlier summaries of branches that no hook made."""
     operations = FileOperations()
     for entry in entries:
         own = members(entry)
         if own.get("type") == "branch_summary" and not truthy(own.get("fromHook")):
             operations.add_details(own.get("details"))
+    return newest_that_fit(entries, token_budget, operations, _message_of, of_message)
+
+
+def newest_that_fit(
+    entries: Sequence[Entry],
+    token_budget: float,
+    operations: FileOperations,
+    message_of: Callable[[Any], Message | None],
+    weight_of: Callable[[Message], float],
+) -> Prepared:
+    """Takes messages from the newest back until one does not fit. That one is still taken if it is a summary and less
+    than 90 % of the budget is used; in any case it is the last. A budget of 0 or less sets no limit."""
     taken: list[Message] = []
     total: float = 0
     for entry in reversed(entries):
-        message = _message_of(members(entry))
+        message = message_of(members(entry))
         if message is None:
             continue
         operations.add_message(message)
-        weight = of_message(message)
+        weight = weight_of(message)
         full = token_budget > 0 and total + weight > token_budget
         is_summary = members(entry).get("type") in ("compaction", "branch_summary")
         if not full or (is_summary and total < token_budget * SUMMARY_ROOM):

@@ -5,14 +5,13 @@ Providers say so in many words, some say nothing, and one stops at once. The wor
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .ecma import is_number, members, number_of, string, to_number, truthy
+from .spec_table import read_table
 
 _FILE = "overflow-patterns.json"
 FILLED_WINDOW = 0.99
@@ -29,10 +28,7 @@ class Patterns:
 
 @cache
 def patterns() -> Patterns:
-    """The table that belongs to the specification: beside this module in a wheel, in `spec/` in a checkout."""
-    beside = Path(__file__).with_name(_FILE)
-    path = beside if beside.exists() else Path(__file__).parents[2] / "spec" / _FILE
-    table = json.loads(path.read_text("utf-8"))
+    table = read_table(_FILE)
     return Patterns(
         tuple(_compiled(row) for row in table["patterns"]),
         tuple(_compiled(row) for row in table["exclusions"]),

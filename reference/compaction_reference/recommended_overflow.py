@@ -7,16 +7,15 @@ status gives the answer.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .ecma import is_number, string
 from .overflow_reading import sentences
+from .spec_table import read_table
 
 _FILE = "recommended-overflow.json"
 _DIGITS = 18  # a longer number is cut; no window has so many tokens
@@ -76,10 +75,7 @@ def classify_text(params: Any) -> dict[str, Any]:
 
 @cache
 def table() -> Table:
-    """The table that belongs to the specification: beside this module in a wheel, in `spec/` in a checkout."""
-    beside = Path(__file__).with_name(_FILE)
-    path = beside if beside.exists() else Path(__file__).parents[2] / "spec" / _FILE
-    data = json.loads(path.read_text("utf-8"))
+    data = read_table(_FILE)
     return Table(
         tuple((row["word"], re.compile(row["regex"])) for row in data["words"]),
         tuple((tuple(row["gives"]), re.compile(row["regex"])) for row in data["numbers"]),

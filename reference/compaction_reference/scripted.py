@@ -83,11 +83,7 @@ def _source(params: Json) -> summary.SourceContext | None:
 
 def summarize_branch(params: Json) -> Json:
     """Summarises entries that are left behind. `outcome` holds one of `branchSummary`, `aborted` and `error`."""
-    options = branch_summary.Options(
-        params.get("reserveTokens", branch_summary.RESERVE_TOKENS),
-        params.get("customInstructions"),
-        params.get("replaceInstructions", False),
-    )
+    options = branch_options(params)
     model = ScriptedModel(params)
 
     def outcome() -> Json:
@@ -95,6 +91,14 @@ def summarize_branch(params: Json) -> Json:
         return {"aborted": True} if stored is None else {"branchSummary": stored}
 
     return _answer(model, outcome)
+
+
+def branch_options(params: Json) -> branch_summary.Options:
+    return branch_summary.Options(
+        params.get("reserveTokens", branch_summary.RESERVE_TOKENS),
+        params.get("customInstructions"),
+        params.get("replaceInstructions", False),
+    )
 
 
 def _answer(model: ScriptedModel, outcome: Callable[[], Json]) -> Json:

@@ -226,13 +226,20 @@ def result(preparation: Json, part: Part) -> Json:
     return {"summary": summary, **pick(preparation, "firstKeptEntryId", "tokensBefore"), **usage, "details": files}
 
 
+def parts(
+    requests: Requests, ask: Callable[[Request], Message], accept: Callable[[Message, str], Part]
+) -> tuple[Part | None, Part | None]:
+    """History and turn prefix, as far as they are asked for: the history first, and when that fails nothing more."""
+    history = turn_prefix = None
+    if requests.history is not None:
+        history = accept(ask(requests.history), "the summary")
+    if requests.turn_prefix is not None:
+        turn_prefix = accept(ask(requests.turn_prefix), "the summary of the turn's first part")
+    return history, turn_prefix
+
+
 def compact(preparation: Json, model: Any, settings: Any, options: Options, ask: Callable[[Request], Message]) -> Json:
     """The compaction of a preparation: `summary`, `firstKeptEntryId`, `tokensBefore`, `usage`, `details`. The history
     is asked for first, and when that fails nothing more is. Raises `SummaryFailed`, and whatever `ask` raises."""
-    requests = requests_for(preparation, model, settings, options)
-    history = turn_prefix = None
-    if requests.history is not None:
-        history = accepted(ask(requests.history), "the summary")
-    if requests.turn_prefix is not None:
-        turn_prefix = accepted(ask(requests.turn_prefix), "the summary of the turn's first part")
+    history, turn_prefix = parts(requests_for(preparation, model, settings, options), ask, accepted)
     return result(preparation, merged(preparation, history, turn_prefix))

@@ -120,11 +120,12 @@ def of_context(messages: Sequence[Message]) -> Json:
     for index in range(len(messages) - 1, -1, -1):
         usage = usable_usage(messages[index])
         if usage is not None:
-            return _context(from_usage(usage), sum(map(of_message, messages[index + 1 :])), index)
-    return _context(0, sum(map(of_message, messages)), None)
+            return counts(from_usage(usage), sum(map(of_message, messages[index + 1 :])), index)
+    return counts(0, sum(map(of_message, messages)), None)
 
 
-def _context(usage_tokens: float, trailing_tokens: float, last_usage_index: int | None) -> Json:
+def counts(usage_tokens: float, trailing_tokens: float, last_usage_index: int | None) -> Json:
+    """The shape in which both are told, with their sum."""
     return {
         "tokens": usage_tokens + trailing_tokens,
         "usageTokens": usage_tokens,
@@ -143,7 +144,7 @@ def of_projection(projection: Projection) -> Json:
     system = current_system_message(messages)
     estimate = 0 if system is None else of_message(system)
     estimate += sum(of_message(message) for message in messages if members(message).get("role") != "system")
-    return _context(0, estimate, None)
+    return counts(0, estimate, None)
 
 
 def _usage_is_current(projection: Projection, message_index: int) -> bool:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from compaction_conformance.faults.corrected import merged
-from compaction_conformance.faults.fault import Fault, Make, Patches, edited, given, instead, value
+from compaction_conformance.faults.fault import Fault, Make, Patches, cached_then, edited, given, instead, value
 from compaction_conformance.faults.sources import gh, pi
 
 
@@ -30,18 +30,7 @@ def _live_prefix(right: Any, messages: Any, model: Any, reserve: Any, options: A
 
 def _table(change: Any) -> Patches:
     """The classifier with a table that was changed."""
-
-    def make(right: Any) -> Any:
-        made: list[Any] = []
-
-        def wrong() -> Any:
-            if not made:
-                made.append(change(right()))
-            return made[0]
-
-        return wrong
-
-    return {"recommended_overflow.table": make}
+    return {"recommended_overflow.table": cached_then(change)}
 
 
 def _without_decisions(*numbers: int) -> Patches:

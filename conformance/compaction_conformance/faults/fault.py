@@ -171,6 +171,11 @@ def then(change: Callable[[Any], Any]) -> Make:
     return lambda right: lambda *args, **names: change(right(*args, **names))
 
 
+def cached_then(change: Callable[[Any], Any]) -> Make:
+    """The right answer of a function that always gives the same, changed once."""
+    return lambda right: cache(lambda: change(right()))
+
+
 def given(change: Callable[..., Any]) -> Make:
     """`change(right, *args)` in place of `right(*args)`."""
     return lambda right: lambda *args, **names: change(right, *args, **names)

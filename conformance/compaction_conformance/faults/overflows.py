@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-from compaction_conformance.faults.fault import Fault, Make, Patches, always, edited, given
+from compaction_conformance.faults.fault import Fault, Patches, always, cached_then, edited, given
 from compaction_conformance.faults.sources import changelog, gh, pi
 
 
@@ -18,28 +18,14 @@ def _without(part: str, *numbers: int) -> Patches:
         kept = tuple(row for number, row in enumerate(rows, 1) if number not in numbers)
         return dataclasses.replace(table, **{part: kept})
 
-    return {"overflow.patterns": _cached(drop)}
+    return {"overflow.patterns": cached_then(drop)}
 
 
 def _with(pattern: str) -> Patches:
     compiled = re.compile(pattern, re.IGNORECASE | re.ASCII)
     return {
-        "overflow.patterns": _cached(lambda table: dataclasses.replace(table, overflow=(*table.overflow, compiled)))
+        "overflow.patterns": cached_then(lambda table: dataclasses.replace(table, overflow=(*table.overflow, compiled)))
     }
-
-
-def _cached(change: Any) -> Make:
-    def make(right: Any) -> Any:
-        made: list[Any] = []
-
-        def wrong() -> Any:
-            if not made:
-                made.append(change(right()))
-            return made[0]
-
-        return wrong
-
-    return make
 
 
 def _misses(name: str, rule: int, rows: tuple[int, ...], url: str, seen: str, provider: str) -> Fault:

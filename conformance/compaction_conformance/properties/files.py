@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compaction_conformance.properties.base import Ask, equal, holds, ids_of, prop
 from compaction_conformance.strategies import Session, damaged_contents, drafts, sessions, version_one_contents
-from compaction_conformance.strategies.sessions import HEADER, DamagedContent, content_of
+from compaction_conformance.strategies.damage import DamagedContent
+from compaction_conformance.strategies.sessions import HEADER, content_of
 
 _PARSE, _WRITE = "session/parse", "session/write"
 _DRAFTS = st.lists(drafts("message", "custom", "session_info", "model_change"), max_size=3)

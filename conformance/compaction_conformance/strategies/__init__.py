@@ -20,12 +20,14 @@ times are one second apart, texts become `a`, and a branch, an edit or a compact
 | `usage` | token usages, as providers report them |
 | `messages` | messages of every role, and conversations with paired calls and results |
 | `entries` | drafts and single entries of all eleven types |
-| `sessions` | whole trees, and damage to trees and files |
+| `sessions` | whole trees, files of version 1 |
+| `damage` | trees and files with something wrong in them |
 | `settings` | settings files, resolved settings, models |
 | `errors` | what providers say when a request fails |
 | `scenarios` | scenarios of `control/run` |
 """
 
+from compaction_conformance.strategies.damage import damaged_contents, damaged_entries
 from compaction_conformance.strategies.entries import ENTRY_TYPES, drafts, entries
 from compaction_conformance.strategies.errors import (
     failed_answers,
@@ -48,13 +50,7 @@ from compaction_conformance.strategies.messages import (
     user_messages,
 )
 from compaction_conformance.strategies.scenarios import scenarios
-from compaction_conformance.strategies.sessions import (
-    Session,
-    damaged_contents,
-    damaged_entries,
-    sessions,
-    version_one_contents,
-)
+from compaction_conformance.strategies.sessions import Entries, Session, sessions, version_one_contents
 from compaction_conformance.strategies.settings import (
     compaction_settings,
     invalid_token_counts,
@@ -68,6 +64,7 @@ from compaction_conformance.strategies.usage import usages
 __all__ = [
     "ENTRY_TYPES",
     "ROLES",
+    "Entries",
     "Session",
     "assistant_messages",
     "bash_executions",

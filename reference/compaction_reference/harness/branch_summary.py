@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import prompts
-from ..branch_summary import NOTHING, SUMMARY_ROOM, Options, Prepared, budget, request_for
+from ..branch_summary import NOTHING, Options, Prepared, budget, newest_that_fit, request_for
 from ..ecma import members
 from ..file_operations import FileOperations, format_lists
 from ..summary import Request
@@ -34,29 +34,13 @@ def collect(entries: Sequence[Entry], leaf: Leaf, target_id: str) -> tuple[list[
 
 
 def prepare(entries: Sequence[Entry], token_budget: float = 0) -> Prepared:
-    """Takes messages from the newest back until one does not fit. That one is still taken if it is a summary and less
-    than 90 % of the budget is used; in any case it is the last. A budget of 0 or less sets no limit."""
+    """What of the entries is summarised, with the files of all earlier summaries of branches."""
     operations = FileOperations()
     for entry in entries:
         own = members(entry)
         if own.get("type") == "branch_summary":
             add_details(operations, own.get("details"))
-    taken: list[Message] = []
-    total: float = 0
-    for entry in reversed(entries):
-        message = _message_of(members(entry))
-        if message is None:
-            continue
-        operations.add_message(message)
-        weight = of_message(message)
-        full = token_budget > 0 and total + weight > token_budget
-        is_summary = members(entry).get("type") in ("compaction", "branch_summary")
-        if not full or (is_summary and total < token_budget * SUMMARY_ROOM):
-            taken.append(message)
-            total += weight
-        if full:
-            break
-    return Prepared(taken[::-1], total, operations.lists())
+    return newest_that_fit(entries, token_budget, operations, _message_of, of_message)
 
 
 def _message_of(own: Any) -> Message | None:

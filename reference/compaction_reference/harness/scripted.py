@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import branch_summary as coding_agent
-from ..scripted import ScriptedModel, Thrown
+from ..scripted import ScriptedModel, Thrown, branch_options
 from ..summary import Options, SummaryFailed
 from ..types import Entry, Json
 from . import branch_summary, summary
@@ -28,11 +27,7 @@ def compact(path: Sequence[Entry], params: Json) -> Json:
 
 def summarize_branch(params: Json) -> Json:
     """Summarises entries that are left behind. `outcome` holds one of `branchSummary`, `aborted` and `error`."""
-    options = coding_agent.Options(
-        params.get("reserveTokens", coding_agent.RESERVE_TOKENS),
-        params.get("customInstructions"),
-        params.get("replaceInstructions", False),
-    )
+    options = branch_options(params)
     model = ScriptedModel(params)
     return _answer(
         model,

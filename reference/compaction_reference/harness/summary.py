@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ecma import members, pick, string, truthy
 from ..file_operations import format_lists
-from ..summary import NO_HISTORY, TURN_HEADING, Options, Part, Request, SummaryFailed, added_up, requests_for
+from ..summary import NO_HISTORY, TURN_HEADING, Options, Part, Request, SummaryFailed, added_up, parts, requests_for
 from ..system import content_text
 from ..types import Json, Message
 
@@ -34,12 +34,7 @@ def compact(preparation: Json, model: Any, settings: Any, options: Options, ask:
     """The compaction of a preparation: `summary`, `tokensBefore`, `retainedTail`, `usage`, `details`. The history is
     asked for first, and when that fails nothing more is. Raises `SummaryFailed`, `SummaryAborted`, and whatever `ask`
     raises."""
-    requests = requests_for(preparation, model, settings, options)
-    history = turn_prefix = None
-    if requests.history is not None:
-        history = accepted(ask(requests.history), "the summary")
-    if requests.turn_prefix is not None:
-        turn_prefix = accepted(ask(requests.turn_prefix), "the summary of the turn's first part")
+    history, turn_prefix = parts(requests_for(preparation, model, settings, options), ask, accepted)
     return _result(preparation, _merged(history, turn_prefix))
 
 

@@ -28,18 +28,8 @@ def of_context(messages: Sequence[Message]) -> Json:
     for index in range(len(messages) - 1, -1, -1):
         usage = tokens.usable_usage(messages[index])
         if usage is not None:
-            return _context(tokens.from_usage(usage), messages[index + 1 :], index)
-    return _context(0, messages, None)
-
-
-def _context(usage_tokens: float, trailing: Sequence[Message], last_usage_index: int | None) -> Json:
-    trailing_tokens = sum(map(of_message, trailing))
-    return {
-        "tokens": usage_tokens + trailing_tokens,
-        "usageTokens": usage_tokens,
-        "trailingTokens": trailing_tokens,
-        "lastUsageIndex": last_usage_index,
-    }
+            return tokens.counts(tokens.from_usage(usage), sum(map(of_message, messages[index + 1 :])), index)
+    return tokens.counts(0, sum(map(of_message, messages)), None)
 
 
 def _with_arguments(block: Any) -> Json:
