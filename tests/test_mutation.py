@@ -13,7 +13,15 @@ from compaction_conformance import mutated_package, mutation_record
 from compaction_conformance.equivalence import REASONS, reason_for
 from compaction_conformance.mutants import Mutant, module_names, module_path, mutants_of
 from compaction_conformance.mutation import EQUIVALENT, KILLED, SILENT, STILLBORN, Campaign, Fate, change_of
-from compaction_conformance.mutation_record import ModuleRecord, Record, module_record, problems, stale
+from compaction_conformance.mutation_record import (
+    ModuleRecord,
+    Record,
+    changed_modules,
+    grown,
+    module_record,
+    problems,
+    stale,
+)
 from compaction_conformance.reached import lines_reached
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
@@ -124,13 +132,13 @@ def a_fate(mutants: list[Mutant], state: str, **more: str) -> Fate:
 
 
 def test_a_new_silent_mutant_is_an_error(mutants: list[Mutant]) -> None:
-    known = Record({"settings": ModuleRecord(0, 0, {}, {}, {})}, {})
+    known = Record({"settings": ModuleRecord("", 0, 0, {}, {}, {})}, {})
     (problem,) = problems({"settings": [a_fate(mutants, SILENT)]}, known)
     assert problem.startswith(f"{mutants[0].id} is silent, no vector notices it")
 
 
 def test_a_listed_silent_mutant_is_none_and_goes_when_it_is_killed(mutants: list[Mutant]) -> None:
-    known = Record({"settings": ModuleRecord(0, 0, {}, {mutants[0].id: "a → b"}, {})}, {})
+    known = Record({"settings": ModuleRecord("", 0, 0, {}, {mutants[0].id: "a → b"}, {})}, {})
     silent = {"settings": [a_fate(mutants, SILENT)]}
     killed = {"settings": [a_fate(mutants, KILLED, killer="SET-x")]}
     assert problems(silent, known) == [] and stale(silent, known) == []
@@ -138,7 +146,7 @@ def test_a_listed_silent_mutant_is_none_and_goes_when_it_is_killed(mutants: list
 
 
 def test_an_equivalent_mutant_that_is_killed_is_an_error(mutants: list[Mutant]) -> None:
-    known = Record({"settings": ModuleRecord(0, 0, {}, {}, {})}, {mutants[0].id: "no vector can tell"})
+    known = Record({"settings": ModuleRecord("", 0, 0, {}, {}, {})}, {mutants[0].id: "no vector can tell"})
     (problem,) = problems({"settings": [a_fate(mutants, KILLED, killer="SET-x")]}, known)
     assert problem == f"{mutants[0].id} is listed as equivalent, and SET-x kills it"
 
@@ -149,13 +157,34 @@ def test_a_module_without_a_record_is_an_error(mutants: list[Mutant]) -> None:
 
 
 def test_a_record_is_read_back(tmp_path: Path, fates: list[Fate], vectors: tuple[Vector, ...]) -> None:
-    found = module_record(fates, {vector.id: vector for vector in vectors})
+    found = module_record("settings", fates)
     mutation_record.write_record(tmp_path / "mutation.json", Record({"settings": found}, {"a": "b"}))
     read = mutation_record.read_record(tmp_path / "mutation.json")
     assert read.equivalent == {"a": "b"}
-    assert read.modules["settings"] == ModuleRecord(
-        found.killed, found.stillborn, dict(found.equivalent), dict(found.silent), dict(found.rules)
-    )
+    assert read.modules["settings"] == found
+
+
+def test_a_record_does_not_become_looser() -> None:
+    def with_silent(*ids: str) -> ModuleRecord:
+        return ModuleRecord("", 5, 0, {}, dict.fromkeys(ids, "a → b"), {})
+
+    known = Record({"settings": with_silent("m1", "m2")}, {})
+    assert grown({"settings": with_silent("m3", "m4"), "new": with_silent("m5")}, known) == []
+    (problem,) = grown({"settings": with_silent("m1", "m2", "m3")}, known)
+    assert problem == "settings: 3 silent mutants, and 2 are allowed: not noted"
+
+
+def test_modules_whose_source_is_another_are_changed(fates: list[Fate]) -> None:
+    known = Record({"settings": module_record("settings", fates), "retry": ModuleRecord("", 0, 0, {}, {}, {})}, {})
+    assert changed_modules(["settings", "retry", "tokens"], known) == ["retry", "tokens"]
+
+
+def test_a_rule_is_credited_once_for_what_another_killed_first(vectors: tuple[Vector, ...], fates: list[Fate]) -> None:
+    judging = {vector.id: {rule.id for rule in vector.requirements} for vector in vectors}
+    killed = [fate for fate in fates if fate.state == KILLED]
+    others = [rule for fate in killed for rule in set(fate.rules) - judging[fate.killer]]
+    assert all(judging[fate.killer] <= set(fate.rules) for fate in killed)
+    assert others and len(others) == len(set(others))
 
 
 # ---- what is recorded ------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_counts_are_those_of_the_run(spec: Spec, vectors: tuple[Vector, ...]) ->
     fault = FAULTS["FLT-cut-keeps-all"]
     one = replace(fault_run.catch(fault, about), by=(about[0].id,))
     outcomes = [Outcome(vector, PASSED if number else FAILED) for number, vector in enumerate(about)]
-    record = Record({"cut_point": ModuleRecord(3, 0, {}, {}, {"CUT-09": 3})}, {})
+    record = Record({"cut_point": ModuleRecord("", 3, 0, {}, {}, {"CUT-09": 3})}, {})
     traced = traceability.trace(
         spec, outcomes, caught=[one], record=record, sweeps=[["CUT-09"]], properties=[["CUT-09", "CUT-01"]]
     )

@@ -2,9 +2,9 @@
 
 mutmut finds the places and makes the changes. It runs tests in processes of its own, which is too slow for some
 ten thousand mutants and a few thousand vectors; so only its operators are used, and `mutation` runs the vectors.
-Left out: modules without rules (types, the program around stdin, the bench that plays and shows scenarios); provider
-clients, which have a corpus of responses in place of vectors; the check of params, since the suite sends none that is
-wrong; and the two mutants of a text that change its letter case, since a third one changes the text.
+Left out: modules without rules (types, the program around stdin, the reading of tables, the bench that plays and shows
+scenarios); provider clients, which have a corpus of responses in place of vectors; the check of params, since the suite
+sends none that is wrong; and the two mutants of a text that change its letter case, since a third one changes the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import compaction_reference
 from compaction_conformance.errors import Unavailable
 
 PACKAGE_DIR = Path(compaction_reference.__file__).parent
-_WITHOUT_RULES = ("__main__", "types")
+_WITHOUT_RULES = ("__main__", "types", "spec_table")
 _WITHOUT_VECTORS = ("providers", "params")
 _BENCH = ("control.scenario", "control.replies", "control.trace")
 
@@ -61,9 +61,13 @@ def module_path(name: str) -> Path:
     return PACKAGE_DIR.joinpath(*name.split(".")).with_suffix(".py")
 
 
+def source_of(name: str) -> str:
+    return module_path(name).read_text(encoding="utf-8")
+
+
 def mutants_of(name: str) -> list[Mutant]:
     """All mutants of a module, in the order of the text. Raises `Unavailable` without mutmut."""
-    return list(_mutants(name, module_path(name).read_text(encoding="utf-8")))
+    return list(_mutants(name, source_of(name)))
 
 
 @cache

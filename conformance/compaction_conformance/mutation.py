@@ -9,14 +9,15 @@ run. Any other is *silent*: a hole. A mutant that cannot even be loaded is not c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from compaction_conformance import mutated_package
 from compaction_conformance.equivalence import reason_for
-from compaction_conformance.expectation import Error, Reply, Result
+from compaction_conformance.expectation import Broken, Error, Reply, Result
 from compaction_conformance.implementation import Request
 from compaction_conformance.in_process import InProcess
 from compaction_conformance.mutants import Mutant, mutants_of
@@ -27,16 +28,19 @@ KILLED, SILENT, EQUIVALENT, STILLBORN = "killed", "silent", "equivalent", "still
 TIME_LIMIT = 2.0  # seconds for one vector; the slowest takes a tenth of that
 _SHOWN = 70  # characters of a change
 _RECENT = 12  # killers of other mutants of the same function that are tried first
+_TRIED = 2  # vectors of each rule that are asked whether they notice a mutant too
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a mutant; `killer` is the id of the first vector that noticed it."""
+    """What became of a mutant; `killer` is the id of the first vector that noticed it, `rules` are those that it judges
+    and those for which this is the first mutant of the module that one of their vectors noticed."""
 
     mutant: Mutant
     state: str
     killer: str = ""
     reason: str = ""
+    rules: tuple[str, ...] = ()
 
     @property
     def change(self) -> str:
@@ -96,25 +100,28 @@ class Campaign:
         """What becomes of every mutant of a module."""
         found = []
         recent: dict[str, list[int]] = {}
+        credited: set[str] = set()
         for mutant in mutants_of(module):
-            fate = self.fate(mutant, recent.setdefault(mutant.function, []))
+            fate = self.fate(mutant, recent.setdefault(mutant.function, []), credited)
+            credited.update(fate.rules)
             found.append(fate)
             on_fate(fate)
         return found
 
-    def fate(self, mutant: Mutant, recent: list[int] | None = None) -> Fate:
+    def fate(self, mutant: Mutant, recent: list[int] | None = None, credited: Collection[str] | None = None) -> Fate:
         """Runs the vectors that reach the statement until one notices. `recent` are places of vectors to try first; a
-        killer is put in front."""
+        killer is put in front. Where rules are `credited` with a killed mutant already, the others are tried too."""
         recent = [] if recent is None else recent
         candidates = self._candidates(mutant, recent)  # found with the reference as it is
         try:
             with mutated_package.mutated(mutant.module, mutant.source):
                 killer = self._killer(candidates)
+                rules = () if killer is None else self._rules(killer, candidates, credited)
         except Exception:  # whatever a change makes of a module that is loaded
             return Fate(mutant, STILLBORN)
         if killer is not None:
             recent[:] = [killer, *(one for one in recent if one != killer)][:_RECENT]
-            return Fate(mutant, KILLED, self.passed[killer].id)
+            return Fate(mutant, KILLED, self.passed[killer].id, rules=rules)
         reason = reason_for(mutant)
         if reason is not None:
             return Fate(mutant, EQUIVALENT, reason=reason.text)
@@ -141,6 +148,27 @@ class Campaign:
         sides = self._sides()
         return next((at for at in candidates if not self._meets(self.passed[at], sides)), None)
 
+    def _rules(self, killer: int, candidates: Iterable[int], credited: Collection[str] | None) -> tuple[str, ...]:
+        """The rules of the killer, and of the others that are not credited yet those of which a small vector notices
+        too. One that loops would take its time with every vector, and is left at the killer's."""
+        found = dict.fromkeys(rule.id for rule in self.passed[killer].requirements)
+        if credited is None:
+            return tuple(found)
+        sides = self._sides()
+        tried: Counter[str] = Counter()
+        for at in candidates:
+            rules = [rule.id for rule in self.passed[at].requirements]
+            open_rules = [name for name in rules if name not in found and name not in credited]
+            if not any(tried[name] < _TRIED for name in open_rules):
+                continue
+            tried.update(open_rules)
+            reply = self._reply(self.passed[at], sides)
+            if isinstance(reply, Broken) and reply.failure == "timeout":
+                break
+            if not self._is_met(self.passed[at], reply):
+                found |= dict.fromkeys(open_rules)
+        return tuple(found)
+
     def _sides(self) -> dict[str, InProcess]:
         return {
             profile: InProcess(_Mutated(profile), edition="pi-0.87", profile=profile, time_limit=TIME_LIMIT)
@@ -154,5 +182,8 @@ class Campaign:
     def _meets(self, vector: Vector, sides: dict[str, InProcess]) -> bool:
         if vector.operation not in sides[vector.profile].description.operations:
             return False
-        reply = self._reply(vector, sides)
+        return self._is_met(vector, self._reply(vector, sides))
+
+    @staticmethod
+    def _is_met(vector: Vector, reply: Reply) -> bool:
         return isinstance(reply, (Result, Error)) and vector.expect.judge(reply, vector.params).met

@@ -7,22 +7,24 @@ anew, and cannot come back.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compaction_conformance.json_files import read_json
+from compaction_conformance.mutants import source_of
 from compaction_conformance.mutation import EQUIVALENT, KILLED, SILENT, STILLBORN, Fate
-from compaction_conformance.vectors import Vector
 
 
 @dataclass(frozen=True)
 class ModuleRecord:
-    """`equivalent` counts by reason, `silent` is the change by id, `rules` how many were killed by rule."""
+    """`equivalent` counts by reason, `silent` is the change by id, `rules` how many a vector of each rule is known to
+    notice. `source` is the digest of what was mutated."""
 
+    source: str
     killed: int
     stillborn: int
     equivalent: Mapping[str, int]
@@ -52,16 +54,25 @@ class Record:
         return _sum(self.modules.values())
 
 
-def module_record(fates: Sequence[Fate], vectors: Mapping[str, Vector]) -> ModuleRecord:
-    """`vectors` by id. A kill counts for every rule that the killer judges."""
-    killers = [vectors[fate.killer] for fate in fates if fate.state == KILLED]
+def module_record(name: str, fates: Sequence[Fate]) -> ModuleRecord:
     return ModuleRecord(
-        len(killers),
+        source_digest(name),
+        sum(fate.state == KILLED for fate in fates),
         sum(fate.state == STILLBORN for fate in fates),
         Counter(fate.reason for fate in fates if fate.state == EQUIVALENT),
         {fate.mutant.id: fate.change for fate in fates if fate.state == SILENT},
-        Counter(rule.id for vector in killers for rule in vector.requirements),
+        Counter(rule for fate in fates for rule in fate.rules),
     )
+
+
+def source_digest(module: str) -> str:
+    return hashlib.sha256(source_of(module).encode()).hexdigest()[:16]
+
+
+def changed_modules(names: Iterable[str], known: Record) -> list[str]:
+    """Those whose source is not what the record is about."""
+    records = known.modules
+    return [name for name in names if name not in records or records[name].source != source_digest(name)]
 
 
 def read_record(path: Path) -> Record:
@@ -70,25 +81,18 @@ def read_record(path: Path) -> Record:
         return Record({}, {})
     data = read_json(path)
     modules = {
-        name: ModuleRecord(raw["killed"], raw["stillborn"], raw["equivalent"], raw["silent"], raw["rules"])
+        name: ModuleRecord(
+            raw["source"], raw["killed"], raw["stillborn"], raw["equivalent"], raw["silent"], raw["rules"]
+        )
         for name, raw in data["modules"].items()
     }
     return Record(modules, data["equivalent"])
 
 
 def write_record(path: Path, record: Record) -> None:
-    modules: dict[str, Any] = {
-        name: {
-            "killed": one.killed,
-            "stillborn": one.stillborn,
-            "equivalent": dict(sorted(one.equivalent.items())),
-            "silent": dict(sorted(one.silent.items())),
-            "rules": dict(sorted(one.rules.items())),
-        }
-        for name, one in sorted(record.modules.items())
-    }
-    data = {"equivalent": dict(sorted(record.equivalent.items())), "modules": modules}
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    modules = {name: vars(one) for name, one in record.modules.items()}
+    data = {"equivalent": record.equivalent, "modules": modules}
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def problems(found: Mapping[str, Sequence[Fate]], known: Record) -> list[str]:
@@ -106,6 +110,15 @@ def problems(found: Mapping[str, Sequence[Fate]], known: Record) -> list[str]:
             if fate.state == KILLED and key in known.equivalent:
                 worse.append(f"{key} is listed as equivalent, and {fate.killer} kills it")
     return worse
+
+
+def grown(found: Mapping[str, ModuleRecord], known: Record) -> list[str]:
+    """Modules with more silent mutants than are listed. A record of them would be looser than the one before."""
+    return [
+        f"{name}: {len(one.silent)} silent mutants, and {len(known.modules[name].silent)} are allowed: not noted"
+        for name, one in found.items()
+        if name in known.modules and len(one.silent) > len(known.modules[name].silent)
+    ]
 
 
 def stale(found: Mapping[str, Sequence[Fate]], known: Record) -> list[str]:
@@ -128,4 +141,4 @@ def _sum(records: Iterable[ModuleRecord]) -> ModuleRecord:
         equivalent.update(one.equivalent)
         rules.update(one.rules)
         silent |= one.silent
-    return ModuleRecord(killed, stillborn, equivalent, silent, rules)
+    return ModuleRecord("", killed, stillborn, equivalent, silent, rules)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from compaction_conformance.corpus_record import OPERATION
 from compaction_conformance.errors import InvalidInput, Unavailable
 from compaction_conformance.faults import FAULTS
 from compaction_conformance.golden.sweep_run import load_sweeps
-from compaction_conformance.mutants import PACKAGE_DIR, module_names
+from compaction_conformance.mutants import module_names
 from compaction_conformance.mutation import Campaign, Fate
 from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.response_vectors import response_vectors
@@ -39,7 +38,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--constants", action="store_true", help="the best constant answer to every operation")
     parser = common.add_verb(verbs, "mutate", mutate_main, "changes of the reference that no vector notices")
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as cut_point (all)")
-    parser.add_argument("--changed", metavar="BASE", help="the modules that differ from a git revision")
+    parser.add_argument("--changed", action="store_true", help="those that are not as they were when it was noted")
     parser.add_argument("--silent", action="store_true", help="list every silent mutant, known ones too")
     _pin(parser, "mutation.json")
     common.processes_group(parser)
@@ -131,18 +130,18 @@ def _scores_of(name: str, vectors: Iterable[Vector]) -> trivial.Score:
 
 
 def mutate_main(options: argparse.Namespace) -> int:
-    names = _modules(options)
-    _, vectors = _suite()
     path = proof_dir() / "mutation.json"
     known = mutation_record.read_record(path)
+    names = _modules(options, known)
+    _, vectors = _suite()
     began = time.monotonic()
     found: dict[str, list[Fate]] = {}
-    by_id = {vector.id: vector for vector in vectors}
     for name, fates in _fates(names, Campaign(vectors, dict(known.equivalent)), options.n):
         found[name] = fates
-        common.say(f"{name}: {_counts(mutation_record.module_record(fates, by_id))}")
-    modules = {name: mutation_record.module_record(fates, by_id) for name, fates in found.items()}
-    if options.pin:
+        common.say(f"{name}: {_counts(mutation_record.module_record(name, fates))}")
+    modules = {name: mutation_record.module_record(name, fates) for name, fates in found.items()}
+    looser = mutation_record.grown(modules, known)
+    if options.pin and not looser:
         whole = {**known.modules, **modules}
         kept = {name: one for name, one in whole.items() if name in module_names()}
         mutation_record.write_record(path, mutation_record.Record(kept, known.equivalent))
@@ -154,7 +153,7 @@ def mutate_main(options: argparse.Namespace) -> int:
     for key in mutation_record.stale(found, known):
         common.say(f"note: {key} is listed as silent and is not any more; --pin takes it off")
     print(f"\n{len(names)} modules in {time.monotonic() - began:.0f} s")
-    return _told(mutation_record.problems(found, known))
+    return _told([*mutation_record.problems(found, known), *looser])
 
 
 def mutation_rows(record: mutation_record.Record) -> Iterator[tuple[str, ...]]:
@@ -169,24 +168,13 @@ def _counts(one: mutation_record.ModuleRecord) -> str:
     return f"{one.killed} killed, {len(one.silent)} silent, {sum(one.equivalent.values())} equivalent"
 
 
-def _modules(options: argparse.Namespace) -> list[str]:
+def _modules(options: argparse.Namespace, record: mutation_record.Record) -> list[str]:
     known = module_names()
     unknown = sorted(set(options.modules) - set(known))
     if unknown:
         raise InvalidInput(f"no module is called {unknown[0]!r}", remedy=f"known: {', '.join(known)}")
-    if options.changed is None:
-        return list(options.modules or known)
-    return [name for name in known if name in _changed_since(options.changed)]
-
-
-def _changed_since(base: str) -> set[str]:
-    command = ["git", "diff", "--name-only", "--relative", base, "--", "."]
-    done = subprocess.run(command, cwd=PACKAGE_DIR, capture_output=True, text=True)
-    if done.returncode:
-        raise InvalidInput(
-            f"git does not know {base!r}: {done.stderr.strip()}", remedy="name a revision of this checkout"
-        )
-    return {line.removesuffix(".py").replace("/", ".") for line in done.stdout.splitlines()}
+    names = list(options.modules or known)
+    return mutation_record.changed_modules(names, record) if options.changed else names
 
 
 _campaign: Campaign | None = None  # what the worker processes inherit
