@@ -99,6 +99,7 @@ def test_what_is_not_declared_counts_as_not_met_unless_asked_otherwise(cli: Cli)
     assert "not conformant" in out
     code, out, _ = cli("run", "--implementation", "python:wrong:partial", "--declared-only")
     assert code == 0
+    assert re.search(r": conformant in what it declares, .* are of operations that it does not declare", out)
 
 
 def test_nothing_to_run_is_incomplete(cli: Cli) -> None:

@@ -261,8 +261,10 @@ def overlong(path: Path) -> Path:
         ["replay"],
         ["attest", "--implementation", "reference"],
         ["compare", "reference", "reference"],
+        ["handover", "reference", "reference"],
+        ["overflow", "add"],
     ],
-    ids=lambda verb: str(verb[0]),
+    ids=lambda verb: " ".join(verb[:2]),
 )
 def test_what_is_no_file_is_named_and_never_waited_for(
     verb: list[str], make: Callable[[Path], Path], cli: Cli, tmp_path: Path

@@ -178,6 +178,7 @@ def test_who_cannot_be_asked_any_more_leaves_the_search_incomplete(reference: Im
 def test_a_shape_ends_at_the_first_list() -> None:
     assert shape_of("/messages/12/content/0/text") == "/messages/*"
     assert shape_of("/preparation/tokensBefore") == "/preparation/tokensBefore"
+    assert shape_of("/children/u1/0") == shape_of("/children/a2") == "/children/*"
     assert shape_of("") == ""
 
 

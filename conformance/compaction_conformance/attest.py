@@ -19,6 +19,7 @@ from compaction_conformance.vector_checks import check_shape
 from compaction_conformance.vector_text import vector_file_text
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
+_CONVERSATION = re.compile(r"<conversation>\n(.*?)\n</conversation>", re.DOTALL)
 _MADE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")
 
 
@@ -53,7 +54,30 @@ def expectation_from(reply: Result | Error, params: Any) -> dict[str, Any]:
     value = reply.value
     if isinstance(value, dict) and value.keys() == {"content"} and isinstance(value["content"], str):
         return {"result": {"content": {"$lines": [made.line(line) for line in value["content"].split("\n")]}}}
-    return {"result": made.placed(value)}
+    placed = made.placed(value)
+    if isinstance(placed, dict) and isinstance(placed.get("requests"), list):
+        placed["requests"] = [_asked(request) for request in placed["requests"]]
+        _free_words(placed.get("outcome"))
+    return {"result": placed}
+
+
+def _asked(request: Any) -> Any:
+    """A summary request without the words that are free: the system prompt, and all but the conversation."""
+    if not isinstance(request, dict) or not isinstance(request.get("prompt"), str):
+        return request
+    conversation = _CONVERSATION.search(request["prompt"])
+    free: dict[str, Any] = {"system": {"$text": {}}} if "system" in request else {}
+    return {**request, **free, "prompt": {"$text": {"holds": [conversation[1]]} if conversation else {}}}
+
+
+def _free_words(outcome: Any) -> None:
+    """Free are the words in which a failure is told, where the model did not say them, and the first paragraph of a
+    branch's summary, which stands before the model's."""
+    match outcome:
+        case {"error": {"kind": kind, "message": str()} as error} if kind != "thrown":
+            error["message"] = {"$text": {}}
+        case {"branchSummary": {"summary": str(text)} as stored} if "\n\n" in text:
+            stored["summary"] = {"$text": {"ends": text[text.index("\n\n") :]}}
 
 
 def _as_if_filled(data: Any) -> Any:

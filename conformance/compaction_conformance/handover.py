@@ -20,6 +20,7 @@ from compaction_conformance.compare import reply_difference
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
+from compaction_conformance.json_files import read_bytes
 from compaction_conformance.judge import Difference
 
 BUDGETS = (2000, 200, 20)
@@ -98,13 +99,9 @@ def hand_over(
     check_parties(first, second, witness)
     result = HandOver()
     for number, file in enumerate(files, 1):
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from None
         exchange = _Exchange(file.stem, (first, second), witness, result)
         with suppress(_Stopped):
-            exchange.run(content)
+            exchange.run(read_bytes(file))
         result.sessions += 1
         on_session(number, len(files))
         if result.incomplete:

@@ -10,6 +10,8 @@ from typing import Any
 
 from compaction_conformance.expectation import Verdict
 
+_BY_ID = ("children", "labels")  # objects whose names are ids of the example
+
 
 @dataclass(frozen=True, order=True)
 class Cause:
@@ -32,9 +34,10 @@ def cause_of(verdict: Verdict, operation: str, params: Any, requirement: str = "
 
 
 def shape_of(pointer: str) -> str:
-    """Which element of a list differs, and in what, is no other cause: that depends on the example."""
+    """Which element of a list or of a map by id differs, and in what, is no other cause: it depends on the example."""
     parts = pointer.split("/")
-    index = next((place for place, part in enumerate(parts) if part.isdigit()), len(parts))
+    own = (place for place, part in enumerate(parts) if part.isdigit() or parts[place - 1] in _BY_ID)
+    index = next(own, len(parts))
     return "/".join([*parts[:index], *(["*"] if index < len(parts) else [])])
 
 

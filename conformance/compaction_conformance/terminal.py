@@ -169,6 +169,8 @@ def advice(report: RunReport) -> str:
 
 def conclusion(report: RunReport, exit_code: int) -> str:
     label = printable(report.implementation.label)
-    must, passed = report.of("MUST"), report.of("MUST", PASSED)
-    words = {0: "conformant", 1: "not conformant", 3: "incomplete"}[exit_code]
-    return f"{label}: {words}, {passed} of {must} MUST vectors met"
+    must, passed, undeclared = (report.of("MUST", *statuses) for statuses in ((), (PASSED,), (UNSUPPORTED,)))
+    conformant = "conformant in what it declares" if undeclared else "conformant"
+    words = {0: conformant, 1: "not conformant", 3: "incomplete"}[exit_code]
+    told = f", {undeclared} are of operations that it does not declare" if undeclared else ""
+    return f"{label}: {words}, {passed} of {must} MUST vectors met{told}"

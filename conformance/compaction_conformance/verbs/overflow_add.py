@@ -11,6 +11,7 @@ from typing import Any
 
 from compaction_conformance.corpus import MAX_FILE_BYTES, corpus_dir
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_bytes
 from compaction_conformance.overflow.adding import Draft, add_case
 from compaction_conformance.schemas import all_schemas
 from compaction_conformance.terminal import printable
@@ -44,7 +45,7 @@ def add(verbs: common.Verbs) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    body = stdin() if options.body == "-" else _file(Path(options.body))
+    body = stdin() if options.body == "-" else _bounded(read_bytes(Path(options.body)), options.body)
     given = _answers(options)
     folder = options.corpus or corpus_dir()
     draft = Draft(
@@ -152,14 +153,6 @@ def status(text: str) -> int:
 def stdin() -> bytes:
     """All of standard input, as far as it is bounded."""
     return _bounded(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), "stdin")
-
-
-def _file(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return _bounded(stream.read(MAX_FILE_BYTES + 1), str(path))
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(path)) from None
 
 
 def _bounded(content: bytes, where: str) -> bytes:
