@@ -11,10 +11,22 @@ from typing import Any
 
 import pytest
 
-from compaction_conformance import corpus, corpus_record, personal, schemas
-from compaction_conformance.corpus import Answer, Case, Response, corpus_dir, find_case, load_corpus, read_response
-from compaction_conformance.corpus_lint import lint_case, lint_corpus
-from compaction_conformance.corpus_text import case_file_text
+from compaction_conformance import schemas
+from compaction_conformance.cli import main
+from compaction_conformance.corpus import cases as corpus
+from compaction_conformance.corpus import personal
+from compaction_conformance.corpus.cases import (
+    Answer,
+    Case,
+    Response,
+    corpus_dir,
+    find_case,
+    load_corpus,
+    read_response,
+)
+from compaction_conformance.corpus.lint import lint_case, lint_corpus
+from compaction_conformance.corpus.record import timeout_for
+from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_places import line_of
 from compaction_conformance.paths import spec_dir
@@ -423,19 +435,19 @@ def test_the_recorder_finds_what_is_not_as_recorded(
 ) -> None:
     kept = raw_case(id="kept", response=text("one"))
     folder = write(raw_case(), kept)
-    command = [str(folder), "--implementation", "python:fake_classifier"]
-    assert corpus_record.main(command) == 1
+    command = ["overflow", "record", "--corpus", str(folder), "--implementation", "python:fake_classifier"]
+    assert main(command) == 1
     out = capsys.readouterr().out
     assert 'acme-too-long\n  recorded error, no overflow, not sent again: "400"' in out
     assert '  now      error, overflow, sent again: "400: the text is too long"' in out
     assert "2 cases, 0 as recorded for pi-0.87, 2 not" in out
 
-    assert corpus_record.main([*command, "--write"]) == 0
+    assert main([*command, "--write"]) == 0
     assert "1 files written" in capsys.readouterr().out
     assert load_corpus(folder)[0].answers["pi-0.87"] == Answer("error", "400: the text is too long", True, True)
-    assert corpus_record.main(command) == 0
+    assert main(command) == 0
     assert "2 cases, 2 as recorded for pi-0.87, 0 not" in capsys.readouterr().out
-    assert corpus_record.main([*command, "--write"]) == 0
+    assert main([*command, "--write"]) == 0
     assert "0 files written" in capsys.readouterr().out
 
 
@@ -447,7 +459,8 @@ def test_the_recorder_keeps_other_editions_and_what_it_gets_no_answer_to(
         raw_case(answers={"pi-1.6": old["pi-0.87"]}),
         raw_case(id="b", providerId="broken", answers=old),
     )
-    assert corpus_record.main([str(folder), "--implementation", "python:fake_classifier", "--write"]) == 1
+    command = ["overflow", "record", "--corpus", str(folder), "--implementation", "python:fake_classifier", "--write"]
+    assert main(command) == 1
     assert "fake trouble" in capsys.readouterr().out
     first, second = load_corpus(folder)
     assert list(first.answers) == ["pi-0.87", "pi-1.6"]
@@ -455,10 +468,10 @@ def test_the_recorder_keeps_other_editions_and_what_it_gets_no_answer_to(
 
 
 def test_the_recorder_tells_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert corpus_record.main([str(tmp_path)]) == 2
+    assert main(["overflow", "record", "--corpus", str(tmp_path)]) == 2
     assert "error: " in capsys.readouterr().err
 
 
 def test_only_a_stalled_case_is_asked_with_a_short_time_limit() -> None:
-    limits = {case.response.end: corpus_record.timeout_for(case) for case in CASES}
+    limits = {case.response.end: timeout_for(case) for case in CASES}
     assert limits["stall"] < 2000 < limits["close"] == limits["cut"]

@@ -9,11 +9,13 @@ import libcst
 import pytest
 
 import compaction_reference.settings
-from compaction_conformance import mutated_package, mutation_record
-from compaction_conformance.equivalence import REASONS, reason_for
-from compaction_conformance.mutants import Mutant, module_names, module_path, mutants_of
-from compaction_conformance.mutation import EQUIVALENT, KILLED, SILENT, STILLBORN, Campaign, Fate, change_of
-from compaction_conformance.mutation_record import (
+from compaction_conformance.mutation import mutated_package
+from compaction_conformance.mutation import record as mutation_record
+from compaction_conformance.mutation.campaign import EQUIVALENT, KILLED, SILENT, STILLBORN, Campaign, Fate, change_of
+from compaction_conformance.mutation.equivalence import REASONS, reason_for
+from compaction_conformance.mutation.mutants import Mutant, module_names, module_path, mutants_of
+from compaction_conformance.mutation.reached import lines_reached
+from compaction_conformance.mutation.record import (
     ModuleRecord,
     Record,
     changed_modules,
@@ -22,7 +24,6 @@ from compaction_conformance.mutation_record import (
     problems,
     stale,
 )
-from compaction_conformance.reached import lines_reached
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.corpus import Answer, Case, Evidence, Response, find_case, load_corpus
+from compaction_conformance.corpus.cases import Answer, Case, Evidence, Response, find_case, load_corpus
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import scoreboard

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from compaction_conformance.corpus import corpus_dir, load_corpus
+from compaction_conformance.corpus.cases import corpus_dir, load_corpus
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.verbs import overflow
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from compaction_conformance.corpus import corpus_dir, load_corpus
-from compaction_conformance.corpus_lint import lint_corpus
+from compaction_conformance.corpus.cases import corpus_dir, load_corpus
+from compaction_conformance.corpus.lint import lint_corpus
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 HEADING = "## Adding a provider's overflow message"

@@ -19,16 +19,16 @@ import respx
 
 from compaction_conformance.cli import main
 from compaction_conformance.connect import REFERENCE, Settings, connect
-from compaction_conformance.corpus import MODEL, Case, find_case, load_corpus, read_response
+from compaction_conformance.corpus.cases import MODEL, Case, find_case, load_corpus, read_response
+from compaction_conformance.corpus.replay_http import wire
+from compaction_conformance.corpus.replay_mock import mock_response, mocked
+from compaction_conformance.corpus.response_rules import RECORDED, rules_of
+from compaction_conformance.corpus.response_vectors import response_vectors
+from compaction_conformance.corpus.server import Limits, ReplayServer
 from compaction_conformance.expectation import ExpectReading, Result
 from compaction_conformance.implementation import Description
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.replay_http import wire
-from compaction_conformance.replay_mock import mock_response, mocked
-from compaction_conformance.response_rules import RECORDED, rules_of
-from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.run import FAILED, PASSED, run
-from compaction_conformance.serve import Limits, ReplayServer
 from compaction_conformance.spec import load_spec
 from compaction_reference import operations
 from compaction_reference.errors import Refusal

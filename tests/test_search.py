@@ -22,10 +22,11 @@ from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
 from compaction_conformance.properties import all_properties
 from compaction_conformance.run import FAILED, PASSED, run
-from compaction_conformance.search import Finding, Limits, Search, SearchReport, Sides, expectation_for
-from compaction_conformance.search_cause import Cause, requirement_for, shape_of
-from compaction_conformance.search_inputs import inputs_for
-from compaction_conformance.search_vectors import found_vector, merged, write_found
+from compaction_conformance.search.cause import Cause, requirement_for, shape_of
+from compaction_conformance.search.hunting import Limits, Search, SearchReport
+from compaction_conformance.search.hunts import Finding, Sides, expectation_for
+from compaction_conformance.search.inputs import inputs_for
+from compaction_conformance.search.vectors import found_vector, merged, write_found
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import load_vectors
 from compaction_conformance.verbs import search as verb

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from compaction_conformance.corpus import Case, load_corpus, read_case, read_case_file
+from compaction_conformance.corpus.cases import Case, load_corpus, read_case, read_case_file
+from compaction_conformance.corpus.server import Limits, ReplayServer, loopback
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.serve import Limits, ReplayServer, loopback
 from compaction_reference import overflow
 
 CASES = load_corpus()
@@ -28,7 +28,7 @@ QUICK = Limits(between_frames=0, request_seconds=5, stall_seconds=0.2)
 SLOW_FRAMES = Limits(between_frames=0.2, request_seconds=5, stall_seconds=5)
 POST = "POST /case/{}/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}"
 RAW = {one["id"]: one for path in {case.file for case in CASES} for one in read_case_file(path)["cases"]}
-SERVE = "import sys; from compaction_conformance.serve import serve; sys.exit(serve())"
+SERVE = "import sys; from compaction_conformance.corpus.server import serve; sys.exit(serve())"
 
 
 def a_case(**response: Any) -> Case:

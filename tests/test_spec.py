@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from compaction_conformance.corpus import load_corpus
+from compaction_conformance.corpus.cases import load_corpus
+from compaction_conformance.corpus.response_vectors import response_vectors
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from compaction_conformance import fault_run, mutation_record, traceability
+from compaction_conformance import fault_run, traceability
 from compaction_conformance.faults import FAULTS
-from compaction_conformance.mutation_record import ModuleRecord, Record
+from compaction_conformance.mutation import record as mutation_record
+from compaction_conformance.mutation.record import ModuleRecord, Record
 from compaction_conformance.run import FAILED, PASSED, Outcome
 from compaction_conformance.spec import Spec
 from compaction_conformance.traceability import Row

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance.fault_run import Caught
-from compaction_conformance.mutation_record import Record
+from compaction_conformance.mutation.record import Record
 from compaction_conformance.run import PASSED, Outcome
 from compaction_conformance.spec import Requirement, Spec
 

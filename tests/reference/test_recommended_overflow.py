@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction_conformance import schemas
-from compaction_conformance.corpus import Case, load_corpus
+from compaction_conformance.corpus.cases import Case, load_corpus
 from compaction_conformance.overflow.cost import tempting_texts
 from compaction_conformance.overflow.portable import foreign_parts
 from compaction_conformance.overflow.scores import whole_text

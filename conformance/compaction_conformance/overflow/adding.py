@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance import personal
-from compaction_conformance.corpus import load_corpus, read_case_file
-from compaction_conformance.corpus_lint import Problem, lint_case
-from compaction_conformance.corpus_text import case_file_text
+from compaction_conformance.corpus import personal
+from compaction_conformance.corpus.cases import load_corpus, read_case_file
+from compaction_conformance.corpus.lint import Problem, lint_case
+from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.terminal import printable
 

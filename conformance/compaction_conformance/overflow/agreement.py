@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from compaction_conformance.corpus import load_corpus
+from compaction_conformance.corpus.cases import load_corpus
 from compaction_conformance.expectation import Reply, Result
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.json_files import read_json

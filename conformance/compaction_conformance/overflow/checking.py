@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction_conformance.corpus import Case
+from compaction_conformance.corpus.cases import Case
 from compaction_conformance.overflow.cost import MEGABYTE_SECONDS, Trial, try_regex
 from compaction_conformance.overflow.portable import foreign_parts
 from compaction_conformance.overflow.scores import recorded_text

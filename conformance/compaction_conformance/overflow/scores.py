@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compaction_conformance.corpus import Case
+from compaction_conformance.corpus.cases import Case
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import asking
 from compaction_conformance.overflow.asking import ErrorText, Told

@@ -12,14 +12,14 @@ import pytest
 import respx
 
 from compaction_conformance.connect import REFERENCE, Settings, connect
-from compaction_conformance.corpus import load_corpus
+from compaction_conformance.corpus.cases import load_corpus
+from compaction_conformance.corpus.replay_mock import mocked
+from compaction_conformance.corpus.response_vectors import ResponseVector, response_vectors
+from compaction_conformance.corpus.server import ReplayServer
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.replay_mock import mocked
-from compaction_conformance.response_vectors import ResponseVector, response_vectors
 from compaction_conformance.run import FAILED, UNSUPPORTED, Outcome, run
-from compaction_conformance.serve import ReplayServer
 from compaction_conformance.spec import load_spec
 from compaction_conformance.terminal import failure_block
 from compaction_conformance.vectors import Vector, select

@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 from compaction_conformance import adapters
 from compaction_conformance.connect import REFERENCE, Settings, connect
-from compaction_conformance.corpus import load_corpus
+from compaction_conformance.corpus.cases import load_corpus
+from compaction_conformance.corpus.response_vectors import response_vectors
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir, vector_dirs
-from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector, load_vectors, select
 

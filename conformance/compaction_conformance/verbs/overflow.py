@@ -1,4 +1,4 @@
-"""`overflow try|add|check-pattern|lint|score`: what a maintainer of overflow patterns needs."""
+"""`overflow try|add|check-pattern|lint|score|agree|record`: what a maintainer of overflow patterns needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance.connect import REFERENCE, Settings, connect
-from compaction_conformance.corpus import corpus_dir, load_corpus
-from compaction_conformance.corpus_lint import lint_corpus
+from compaction_conformance.corpus.cases import corpus_dir, load_corpus
+from compaction_conformance.corpus.lint import lint_corpus
+from compaction_conformance.corpus.record import TIME_LIMIT, differences, told_by, write_answers
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import scoreboard, trying
@@ -35,6 +36,7 @@ def add(verbs: common.Verbs) -> None:
     _add_lint(own)
     _add_score(own)
     _add_agree(own)
+    _add_record(own)
 
 
 # Arguments
@@ -60,6 +62,14 @@ def _add_agree(verbs: common.Verbs) -> None:
     parser.add_argument("b", metavar="B")
     parser.add_argument("--texts", type=common.count, default=10_000, metavar="N", help="how many (10000)")
     parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other texts (0)")
+
+
+def _add_record(verbs: common.Verbs) -> None:
+    about = "hold the recorded answers against the oracle's, or record them anew"
+    parser = common.add_verb(verbs, "record", main_record, about, overflow_add.corpus_group)
+    parser.add_argument("--implementation", default="pi", metavar="NAME|COMMAND", help="who answers (pi)")
+    parser.add_argument("--edition", default="pi-0.87", help="the edition it answers for (pi-0.87)")
+    parser.add_argument("--write", action="store_true", help="put the answers into the case files")
 
 
 def _add_check(verbs: common.Verbs) -> None:
@@ -212,3 +222,18 @@ def main_agree(options: argparse.Namespace) -> int:
         print(f"  a {shown(split.first.shown())}\n  b {shown(split.second.shown())}")
     print(f"{options.texts} texts, {overflows} of them overflows for {options.a}: {len(splits)} read differently")
     return NOT_CONFORMANT if splits else 0
+
+
+def main_record(options: argparse.Namespace) -> int:
+    """0: all answers are as recorded, or were written. 1: some differ, or there is none to write."""
+    cases = load_corpus(options.corpus)
+    with closing(connect(options.implementation, Settings(edition=options.edition, time_limit=TIME_LIMIT))) as side:
+        told = told_by(side, cases)
+    found = differences(told, options.edition)
+    for difference in found:
+        print("\n".join(map(printable, str(difference).split("\n"))))
+    print(f"{len(told)} cases, {len(told) - len(found)} as recorded for {options.edition}, {len(found)} not")
+    if not options.write:
+        return NOT_CONFORMANT if found else 0
+    print(f"{write_answers(options.corpus or corpus_dir(), options.edition, told)} files written")
+    return NOT_CONFORMANT if any(one.answer is None for one in told) else 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.corpus import MAX_FILE_BYTES, corpus_dir
+from compaction_conformance.corpus.cases import MAX_FILE_BYTES, corpus_dir
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_files import read_bytes
 from compaction_conformance.overflow.adding import Draft, add_case
@@ -60,7 +60,7 @@ def main(options: argparse.Namespace) -> int:
         print(json.dumps(added.case, indent=2, ensure_ascii=True))
         return 0
     print(f"{printable(str(added.file))}: {added.case['id']} added")
-    common.say("next: python -m compaction_conformance.corpus_record --write")
+    common.say("next: compaction-conformance overflow record --write")
     return 0
 
 

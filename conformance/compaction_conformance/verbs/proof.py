@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from compaction_conformance import fault_run, mutation_record, traceability, trivial
+from compaction_conformance import fault_run, traceability, trivial
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.corpus import load_corpus
-from compaction_conformance.corpus_record import OPERATION
+from compaction_conformance.corpus.cases import load_corpus
+from compaction_conformance.corpus.record import OPERATION
+from compaction_conformance.corpus.response_vectors import response_vectors
+from compaction_conformance.corpus.server import ReplayServer
 from compaction_conformance.errors import InvalidInput, Unavailable
 from compaction_conformance.faults import FAULTS
 from compaction_conformance.golden.sweep_run import load_sweeps
-from compaction_conformance.mutants import module_names
-from compaction_conformance.mutation import Campaign, Fate
+from compaction_conformance.mutation import record as mutation_record
+from compaction_conformance.mutation.campaign import Campaign, Fate
+from compaction_conformance.mutation.mutants import module_names
 from compaction_conformance.paths import spec_dir, vector_dirs
-from compaction_conformance.response_vectors import response_vectors
 from compaction_conformance.run import NOT_CONFORMANT, Outcome, run
-from compaction_conformance.serve import ReplayServer
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.tables import aligned
 from compaction_conformance.terminal import printable

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compaction_conformance import terminal
+from compaction_conformance.corpus.response_vectors import asked_again, served
 from compaction_conformance.expectation import Broken, NotRun, Reply
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.repro import read_repro
-from compaction_conformance.response_vectors import asked_again, served
 from compaction_conformance.run import FAILED, INCOMPLETE, NOT_CONFORMANT, Outcome, judge
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compaction_conformance import terminal
+from compaction_conformance.corpus.response_vectors import served
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sweep_run import load_sweeps, run_sweeps, shown_outcome
 from compaction_conformance.golden.variant_run import load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
-from compaction_conformance.response_vectors import served
 from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
 from compaction_conformance.vectors import Vector, select
 from compaction_conformance.verbs import common

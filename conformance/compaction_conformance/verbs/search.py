@@ -16,9 +16,9 @@ from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
 if TYPE_CHECKING:
-    from compaction_conformance.search import SearchReport
-    from compaction_conformance.search_jobs import Job, Searched
-    from compaction_conformance.search_vectors import FoundVector, Place
+    from compaction_conformance.search.hunting import SearchReport
+    from compaction_conformance.search.jobs import Job, Searched
+    from compaction_conformance.search.vectors import FoundVector, Place
 
 _SECONDS = 60.0
 
@@ -57,8 +57,8 @@ def _listed() -> int:
 
 
 def _job(options: argparse.Namespace) -> Job:
-    from compaction_conformance.search import Limits
-    from compaction_conformance.search_jobs import Job
+    from compaction_conformance.search.hunting import Limits
+    from compaction_conformance.search.jobs import Job
 
     if options.profile != DEFAULT_PROFILE:
         remedy = f"leave --profile out: generated sessions are those of {DEFAULT_PROFILE}"
@@ -69,7 +69,7 @@ def _job(options: argparse.Namespace) -> Job:
 
 
 def _searched(job: Job, processes: int) -> Searched:
-    from compaction_conformance.search_jobs import search, search_shared
+    from compaction_conformance.search.jobs import search, search_shared
 
     if processes < 1:
         raise InvalidInput(f"-n {processes} is no number of processes", remedy="give 1 or more")
@@ -81,7 +81,7 @@ def _round_told(number: int, report: SearchReport) -> None:
 
 
 def _told(searched: Searched, options: argparse.Namespace) -> int:
-    from compaction_conformance.search_vectors import merged, write_found
+    from compaction_conformance.search.vectors import merged, write_found
 
     found = merged(searched.found)
     placed = write_found(found, options.out)

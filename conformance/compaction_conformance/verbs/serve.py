@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from compaction_conformance import serve
+from compaction_conformance.corpus import server as serve
 from compaction_conformance.verbs import common
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compaction_conformance.mutants import Mutant
+from compaction_conformance.mutation.mutants import Mutant
 
 _RAISED = r"malformed|Refusal|ValueError|IndexError|AssertionError|Thrown|Stopped|SummaryFailed|SummaryAborted"
 

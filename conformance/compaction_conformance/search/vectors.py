@@ -15,7 +15,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.given import computed_facts
 from compaction_conformance.implementation import Description
 from compaction_conformance.json_files import read_json
-from compaction_conformance.search import Finding, expectation_for
+from compaction_conformance.search.hunts import Finding, expectation_for
 from compaction_conformance.spec import Spec
 from compaction_conformance.vector_checks import check_vector_file
 from compaction_conformance.vector_text import vector_file_text

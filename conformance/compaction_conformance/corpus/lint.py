@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from compaction_conformance import personal, schemas
-from compaction_conformance.corpus import Case, case_files, parsed_case_file, read_case
+from compaction_conformance import schemas
+from compaction_conformance.corpus import personal
+from compaction_conformance.corpus.cases import Case, case_files, parsed_case_file, read_case
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_places import line_of
 from compaction_conformance.schema_words import printable
@@ -142,7 +143,7 @@ def _evidence(one: _Placed) -> Iterator[Problem]:
         remedy = 'a made-up response has the source "ours"; one that was seen has another grade'
         yield one.problem("evidence", "is synthetic and has a source", remedy, "evidence")
     if RECORDED not in one.case.answers:
-        remedy = "record it: python -m compaction_conformance.corpus_record --write"
+        remedy = "record it: compaction-conformance overflow record --write"
         yield one.problem("answers", f"has no recorded answer of {RECORDED}", remedy, severity="warning")
 
 

@@ -1,6 +1,6 @@
 """A search as a job: in this process, or shared by several that take different hunts and one example database.
 
-A worker is `python -m compaction_conformance.search_jobs JOB RESULT`, two files of JSON.
+A worker is `python -m compaction_conformance.search.jobs JOB RESULT`, two files of JSON.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import ConformanceError, InvalidInput
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.search import Limits, Search, SearchReport, Sides
-from compaction_conformance.search_vectors import FoundVector, found_vector
+from compaction_conformance.search.hunting import Limits, Search, SearchReport
+from compaction_conformance.search.hunts import Sides
+from compaction_conformance.search.vectors import FoundVector, found_vector
 from compaction_conformance.spec import load_spec
 
 _LATE = 60.0

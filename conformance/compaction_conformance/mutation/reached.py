@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
-from compaction_conformance.mutants import PACKAGE_DIR
+from compaction_conformance.mutation.mutants import PACKAGE_DIR
 
 Lines = dict[tuple[str, int], list[int]]
 _PREFIX = str(PACKAGE_DIR) + "/"

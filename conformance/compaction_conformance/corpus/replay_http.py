@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from compaction_conformance.corpus import Response
+from compaction_conformance.corpus.cases import Response
 
 REFUSED = "x-replay-server: refused"
 _MAX_HEADERS = 100

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from compaction_conformance import mutated_package
-from compaction_conformance.equivalence import reason_for
 from compaction_conformance.expectation import Broken, Error, Reply, Result
 from compaction_conformance.implementation import Request
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.mutants import Mutant, mutants_of
-from compaction_conformance.reached import Lines, lines_reached
+from compaction_conformance.mutation import mutated_package
+from compaction_conformance.mutation.equivalence import reason_for
+from compaction_conformance.mutation.mutants import Mutant, mutants_of
+from compaction_conformance.mutation.reached import Lines, lines_reached
 from compaction_conformance.vectors import Vector
 
 KILLED, SILENT, EQUIVALENT, STILLBORN = "killed", "silent", "equivalent", "stillborn"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from compaction_conformance.corpus import MODEL, Case
-from compaction_conformance.replay_http import Request, page, refusal
+from compaction_conformance.corpus.cases import MODEL, Case
+from compaction_conformance.corpus.replay_http import Request, page, refusal
 from compaction_conformance.schema_words import printable
 
 _ID = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)

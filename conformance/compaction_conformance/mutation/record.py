@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compaction_conformance.json_files import read_json
-from compaction_conformance.mutants import source_of
-from compaction_conformance.mutation import EQUIVALENT, KILLED, SILENT, STILLBORN, Fate
+from compaction_conformance.mutation.campaign import EQUIVALENT, KILLED, SILENT, STILLBORN, Fate
+from compaction_conformance.mutation.mutants import source_of
 
 
 @dataclass(frozen=True)

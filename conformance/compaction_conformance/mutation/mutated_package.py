@@ -17,7 +17,7 @@ from functools import cache
 from types import CodeType, ModuleType
 from typing import Any
 
-from compaction_conformance.mutants import PACKAGE_DIR
+from compaction_conformance.mutation.mutants import PACKAGE_DIR
 
 NAME = "compaction_reference_mutated"
 OPERATIONS = {"coding-agent": "operations", "harness": "harness.operations"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compaction_conformance.corpus import Case
+from compaction_conformance.corpus.cases import Case
 from compaction_conformance.guarded_json import JsonError, parse
 
 RECORDED = "pi-0.87"

@@ -24,10 +24,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from compaction_conformance.corpus import Case, load_corpus
+from compaction_conformance.corpus.cases import Case, load_corpus
+from compaction_conformance.corpus.replay_http import BadRequest, Request, read_request, refusal, wire
+from compaction_conformance.corpus.replay_pages import Site
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.replay_http import BadRequest, Request, read_request, refusal, wire
-from compaction_conformance.replay_pages import Site
 from compaction_conformance.schema_words import printable
 
 DEFAULT_HOST = "127.0.0.1"

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compaction_conformance.corpus import Case
-from compaction_conformance.corpus_record import OPERATION, timeout_for
+from compaction_conformance.corpus.cases import Case
+from compaction_conformance.corpus.record import OPERATION, timeout_for
+from compaction_conformance.corpus.response_rules import RECORDED, rules_of
+from compaction_conformance.corpus.server import Limits, ReplayServer
 from compaction_conformance.expectation import Error, Expectation, ExpectReading, ExpectResult, Result, Verdict
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.judge import Difference
-from compaction_conformance.response_rules import RECORDED, rules_of
-from compaction_conformance.serve import Limits, ReplayServer
 from compaction_conformance.spec import Requirement, Spec
 from compaction_conformance.vectors import Vector
 

@@ -1,34 +1,28 @@
 """Asks an implementation about every case of the corpus and holds its answers against the recorded ones.
 
-`python -m compaction_conformance.corpus_record` checks what the oracle answers; with `--write` its answers are put into
-the case files. Nothing in the corpus is typed: every answer is what Pi's own clients made of the served bytes.
+`compaction-conformance overflow record` checks what the oracle answers; with `--write` its answers are put into the
+case files. Nothing in the corpus is typed: every answer is what Pi's own clients made of the served bytes.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.connect import Settings, connect
-from compaction_conformance.corpus import Answer, Case, case_files, corpus_dir, load_corpus, read_case_file
-from compaction_conformance.corpus_text import case_file_text
-from compaction_conformance.errors import ConformanceError
+from compaction_conformance.corpus.cases import Answer, Case, case_files, read_case_file
+from compaction_conformance.corpus.server import ReplayServer
+from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.expectation import Reply, Result
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.schema_words import printable
-from compaction_conformance.serve import ReplayServer
 
 OPERATION = "overflow/classify"
-_EDITION = "pi-0.87"
 _TIMEOUT_MS = 10_000
 _STALL_TIMEOUT_MS = 1_500  # a stalled case is known to end by this time limit alone
-_TIME_LIMIT = 30.0  # seconds a request may take, the queue before it included
+TIME_LIMIT = 30.0  # seconds a request may take, the queue before it included
 _SHOWN = 160
 
 
@@ -95,32 +89,9 @@ def write_answers(folder: Path, edition: str, told: Iterable[Told]) -> int:
     return changed
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 where all answers are as recorded (or were written), 1 where some differ, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="corpus_record", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=corpus_dir())
-    parser.add_argument("--implementation", default="pi")
-    parser.add_argument("--edition", default=_EDITION)
-    parser.add_argument("--write", action="store_true", help="put the answers into the case files")
-    options = parser.parse_args(arguments)
-    try:
-        told = _told_by(options.implementation, options.edition, load_corpus(options.folder))
-    except ConformanceError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    found = differences(told, options.edition)
-    for difference in found:
-        print(difference)
-    print(f"{len(told)} cases, {len(told) - len(found)} as recorded for {options.edition}, {len(found)} not")
-    if not options.write:
-        return 1 if found else 0
-    print(f"{write_answers(options.folder, options.edition, told)} files written")
-    return 1 if any(one.answer is None for one in told) else 0
-
-
-def _told_by(implementation: str, edition: str, cases: Sequence[Case]) -> list[Told]:
-    settings = Settings(edition=edition, time_limit=_TIME_LIMIT)
-    with ReplayServer(cases) as server, closing(connect(implementation, settings)) as side:
+def told_by(side: Implementation, cases: Sequence[Case]) -> list[Told]:
+    """What it makes of every case, served for the time of it."""
+    with ReplayServer(cases) as server:
         return list(ask(cases, side, server))
 
 
@@ -149,7 +120,3 @@ def _shown(answer: Answer | None) -> str:
     again = {None: "", True: ", sent again", False: ", not sent again"}[answer.retryable]
     message = "no error text" if answer.error_message is None else json.dumps(answer.error_message)[:_SHOWN]
     return printable(f"{answer.stop_reason}, {verdict}{again}: {message}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import httpx
 
-from compaction_conformance.corpus import Case, Response
+from compaction_conformance.corpus.cases import Case, Response
 
 
 def mocked(cases: Iterable[Case]) -> Callable[[httpx.Request], httpx.Response]:
