@@ -46,7 +46,7 @@ REASONS = (
     Reason(
         "message",
         "the words in which a failure is told are free",
-        statement=r"accepted\(|_checked\(|no reason given|Unknown error|text = f\"The call",
+        statement=r"accept(?:ed)?\(|_checked\(|no reason given|Unknown error|text = f\"The call",
         after=r"XX|, None\)$|\bNone\b",
     ),
     Reason("types", "a name for a type, which nothing asks for at run time", statement=r": TypeAlias ="),

@@ -193,6 +193,8 @@ def _fates(names: Sequence[str], campaign: Campaign, processes: int) -> Iterator
     _ = campaign.passed, campaign.reached  # made once, before there are several processes
     with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=1) as pool:
         yield from pool.imap_unordered(_fates_of, names, chunksize=1)
+        pool.close()
+        pool.join()  # else those that wait for more are ended with a traceback
 
 
 def _fates_of(name: str) -> tuple[str, list[Fate]]:
