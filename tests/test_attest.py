@@ -61,5 +61,11 @@ def test_what_the_oracle_made_up_is_any_id_and_any_time() -> None:
     assert expectation_from(Result(made), made)["result"] == {**made, "at": 1735787045678}
 
 
+def test_the_folder_of_a_new_session_is_any_folder() -> None:
+    header = {"type": "session", "version": 3, "id": "0a1b2c3d", "cwd": "/somewhere"}
+    assert expected(Result(header)) == {**header, "id": "<id:1>", "cwd": "<id:2>"}
+    assert expectation_from(Result(header), {"content": {"cwd": "/somewhere"}})["result"]["cwd"] == "/somewhere"
+
+
 def test_a_refusal_without_a_kind_is_malformed_input() -> None:
     assert expectation_from(Error(None, "boom"), {}) == {"error": {"kind": "malformed_input"}}

@@ -136,7 +136,7 @@ class _Made:
             times = [item for item in value.values() if isinstance(item, str)]
             for time in times:
                 self._note_time(time)
-            return {key: self.placed(item) for key, item in value.items()}
+            return {key: self._member(key, item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.placed(item) for item in value]
         if isinstance(value, str):
@@ -144,6 +144,12 @@ class _Made:
         if type(value) is int and value in self._milliseconds:
             return self._milliseconds[value]
         return value
+
+    def _member(self, name: str, value: Any) -> Any:
+        """The working folder that a new header names is that of the process."""
+        if name == "cwd" and isinstance(value, str) and value not in self._known:
+            return self._id(value)
+        return self.placed(value)
 
     def _note_time(self, text: str) -> None:
         if _MADE_TIME.fullmatch(text) and text not in self._known and text not in self._times:
@@ -158,8 +164,11 @@ class _Made:
         if text in self._times:
             return self._times[text]
         if _MADE_ID.fullmatch(text):
-            return self._ids.setdefault(text, f"<id:{len(self._ids) + 1}>")
+            return self._id(text)
         return text
+
+    def _id(self, text: str) -> str:
+        return self._ids.setdefault(text, f"<id:{len(self._ids) + 1}>")
 
 
 def _milliseconds(iso: str) -> int:
