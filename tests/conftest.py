@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector, load_vectors
+
+settings.register_profile("same", derandomize=True)  # one commit, one outcome
+settings.register_profile("other")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")

@@ -507,8 +507,8 @@ def test_a_stream_that_is_shut_ends_without_noise(arguments: str, redirected: st
     program = f"{sys.executable} -m compaction_conformance.cli {arguments} {redirected}"
     run = subprocess.run(program, shell=True, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode in (0, 3)
-    if redirected == ">/dev/full" and arguments != "--help":
-        assert (run.returncode, run.stderr.count("\n")) == (3, 1)
+    if redirected == ">/dev/full" and (arguments != "--help" or run.returncode):
+        assert (run.returncode, run.stderr.count("\n")) == (3, 1)  # some versions of argparse hide it
         assert "No space left on device" in run.stderr
     else:
         assert run.stderr == ""

@@ -5,6 +5,7 @@ The measure is the labelled corpus, with the whole body of each response in the 
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import re
@@ -222,16 +223,23 @@ WRAPS: dict[str, Callable[[str], str]] = {
 }
 
 
-def says_something(params: dict[str, Any]) -> bool:
-    """A text without a word tells by its status alone, so that anything around it is a word."""
-    return "no text" not in read(params).facts
+def tells_by_its_words(params: dict[str, Any]) -> bool:
+    """Others tell by the status that they begin with, which is none any more when something stands before it."""
+    reading = read(params)
+    without = dataclasses.replace(reading, status=None)
+    return "no text" not in reading.facts and decide(reading).overflow == decide(without).overflow
 
 
-@given(st.sampled_from([params for params in SHORT if says_something(params)]), st.sampled_from(sorted(WRAPS)))
-@settings(max_examples=600, deadline=None)
-def test_what_wraps_a_text_changes_no_verdict(params: dict[str, Any], wrap: str) -> None:
-    wrapped = {**params, "errorMessage": WRAPS[wrap](params["errorMessage"])}
-    assert classify_text(wrapped)["overflow"] == classify_text(params)["overflow"]
+ONCE = {"html": "<", "python's notation": "\xa0"}  # what such a wrap hides for good, when it is in the text already
+
+
+@pytest.mark.parametrize("wrap", sorted(WRAPS))
+def test_what_wraps_a_text_changes_no_verdict(wrap: str) -> None:
+    for params in SHORT:
+        text = params["errorMessage"]
+        if tells_by_its_words(params) and ONCE.get(wrap, "\0") not in text:
+            wrapped = {**params, "errorMessage": WRAPS[wrap](text)}
+            assert classify_text(wrapped)["overflow"] == classify_text(params)["overflow"], text
 
 
 @given(st.sampled_from(SHORT), st.randoms(use_true_random=False))

@@ -9,7 +9,7 @@ from ..ecma import utf16_length, utf16_slice
 MAX_LENGTH = 1 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _HEXADECIMAL = re.compile("[0-9a-fA-F]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
 _CLOSERS = {"{": "}", "[": "]"}
