@@ -105,7 +105,8 @@ def expected_bytes(raw: dict[str, Any]) -> bytes:
     """What the file says that the server sends, put together here without the server's own code."""
     if "status" not in raw:
         return b""
-    phrase = {status.value: status.phrase for status in HTTPStatus}.get(raw["status"], "")
+    before_3_13 = {413: "Request Entity Too Large", 416: "Requested Range Not Satisfiable", 422: "Unprocessable Entity"}
+    phrase = ({status.value: status.phrase for status in HTTPStatus} | before_3_13).get(raw["status"], "")
     head = f"HTTP/1.1 {raw['status']} {phrase}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in raw.get("headers", {}).items())
     if "frames" not in raw:
