@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from compaction_conformance import adapters
+from compaction_conformance import adapters, bench
+from compaction_conformance.connect import Settings, connect
+from compaction_conformance.errors import Unavailable
 from compaction_conformance.paths import adapters_dir
 
 EXAMPLE = adapters_dir() / "node-example"
@@ -168,6 +170,14 @@ class TestInstallation:
             adapters.command_for("pi")
         assert caught.value.remedy == "install Node.js with npm"
 
+    def test_missing_npm_is_one_error_of_the_bench(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        program("node", NODE_22)
+        monkeypatch.setattr("sys.argv", ["bench", "--part", "pi"])
+        assert bench.main() == 2
+        assert "\nerror: --part pi: npm was not found" in capsys.readouterr().err
+
     @pytest.mark.parametrize("name", ["pi", "node-example"])
     def test_missing_node_is_told(self, name: str, program: Program) -> None:
         program("npm", INSTALLS)
@@ -252,6 +262,40 @@ class TestInstallation:
         monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
         assert adapters.cache_folder() == tmp_path / "home" / ".cache" / "compaction-conformance"
+
+
+class TestCommands:
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in ("adapter.mjs", "adapter.py", "adapter"):
+            (tmp_path / name).touch(0o644)
+        (tmp_path / "ready").touch(0o755)
+
+    @pytest.mark.parametrize(
+        ("command", "instead"),
+        [
+            ("./adapter.mjs", '"node ./adapter.mjs"'),
+            ("adapter.mjs --flag 'a b'", "\"node adapter.mjs --flag 'a b'\""),
+            ("./adapter.py", '"python ./adapter.py"'),
+            ("./adapter", "name the program that runs it"),
+        ],
+    )
+    def test_a_file_that_is_not_executable_is_told_with_what_starts_it(self, command: str, instead: str) -> None:
+        with pytest.raises(Unavailable, match="is not executable") as caught:
+            connect(command, Settings())
+        assert caught.value.remedy.startswith("make it executable")
+        assert caught.value.remedy.endswith(instead)
+
+    def test_a_program_of_this_folder_that_is_named_without_it_is_told(self) -> None:
+        with pytest.raises(Unavailable, match="'ready' is not on the path") as caught:
+            connect("ready --flag", Settings())
+        assert caught.value.remedy == 'give "./ready --flag"'
+
+    @pytest.mark.parametrize("command", ["nothing", "./nothing.mjs", "/", "a" * 9999])
+    def test_a_command_that_is_nowhere_is_not_found(self, command: str) -> None:
+        with pytest.raises(Unavailable, match="is not found"):
+            connect(command, Settings())
 
 
 class TestPiPackages:

@@ -91,6 +91,8 @@ def test_twins_that_expect_the_same_are_an_error(
         (b'{"chapter": "tokens"}', "vectors"),
         (b"[" * 100_000, "nested too deeply"),
         (b"", "not JSON"),
+        (b'{"NaN \\" NaN": 1,\n"vectors": [\nNaN]}', "sample.json:3: not JSON: NaN is no number"),
+        (b'["-Infinity",\n -Infinity]', "sample.json:2: not JSON: -Infinity is no number"),
     ],
 )
 def test_a_file_that_is_no_vector_file_is_an_error(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,8 +14,14 @@ import pytest
 
 from compaction_conformance import schemas
 from compaction_conformance.cli import main
+from compaction_conformance.errors import InvalidInput
+from compaction_conformance.fault_run import write_pinned
+from compaction_conformance.mutation import mutants
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.spec import load_spec
+from compaction_conformance.traceability import write_json as write_rules
+from compaction_conformance.trivial import write_recorded
+from samples import vector
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -205,3 +213,178 @@ def test_validate_checks_sessions_and_vectors(cli: Cli, tmp_path: Path) -> None:
     assert code == 0
     assert out.count(": ok (") == len(vectors)
     assert cli("validate", "--quiet", *vectors)[1] == ""
+
+
+@pytest.mark.parametrize("write", [write_pinned, write_recorded, write_rules], ids=["faults", "trivial", "trace"])
+def test_a_record_that_cannot_be_written_is_one_error_and_leaves_the_old_one(
+    write: Callable[[Path, dict[str, object]], None], tmp_path: Path
+) -> None:
+    (tmp_path / "record.json").write_text("old")
+    (tmp_path / "record.json.part").mkdir()
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        write(tmp_path / "record.json", {})
+    assert (tmp_path / "record.json").read_text() == "old"
+
+
+# How a failure is repeated
+
+USELESS = """
+from compaction_reference.{module} import describe
+
+def call(method, params):
+    return {{"length": len(str(params))}}
+"""
+
+
+@pytest.fixture
+def useless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """By profile, an implementation whose answers are of no use."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = {"coding-agent": "operations", "harness": "harness.operations"}
+    for profile, module in modules.items():
+        (tmp_path / f"useless_{profile[0]}.py").write_text(USELESS.format(module=module))
+    return {profile: f"python:useless_{profile[0]}" for profile in modules}
+
+
+def again_of(out: str) -> list[str]:
+    """The arguments of the first command that repeats a failure."""
+    return shlex.split(next(line for line in out.splitlines() if line.startswith("  again ")))[2:]
+
+
+@pytest.mark.parametrize(
+    ("profile", "options"),
+    [
+        ("harness", ["--profile", "harness", "--only", "HCO-context-plain"]),
+        ("coding-agent", ["--timeout", "5.0", "--only", "TOK-usage-total-wins"]),
+        ("coding-agent", ["--vectors", "own vectors", "--only", "TOK-own"]),
+        ("coding-agent", ["--sweeps", "--only", "SWEEP-cjk-tokens-of_projection"]),
+        ("coding-agent", ["--sweeps", "--only", "VARIANT-blank-lines-session-parse"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_again_repeats_the_failure(
+    profile: str, options: list[str], cli: Cli, useless: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "own vectors").mkdir()
+    own = {"chapter": "tokens", "vectors": [vector(id="TOK-own")]}
+    (tmp_path / "own vectors" / "own.json").write_text(json.dumps(own))
+    code, out, _ = cli("run", "--implementation", useless[profile], *options)
+    assert code == 1
+    assert again_of(out) == ["run", "--implementation", useless[profile], *options]
+    code, repeated, _ = cli(*again_of(out))
+    assert code == 1
+    assert repeated == out
+
+
+def test_an_id_of_another_profile_is_told_with_its_profile(cli: Cli) -> None:
+    code, _, message = cli("run", "--only", "HCO-context-plain")
+    assert code == 2
+    assert "no vector fits --only 'HCO-context-plain' in the profile coding-agent\n  → add --profile harness" in message
+
+
+def test_a_sweep_that_is_not_asked_for_is_told_with_its_option(cli: Cli) -> None:
+    code, _, message = cli("run", "--only", "SWEEP-cjk-tokens-of_projection")
+    assert code == 2
+    assert "run --sweeps" in message
+
+
+def test_a_sweep_can_be_run_alone(cli: Cli) -> None:
+    code, out, _ = cli("run", "--sweeps", "--only", "SWEEP-cjk-tokens-of_projection")
+    assert code == 0
+    assert "1 of 1 MUST" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("SWEEP-cjk-tokens-of_projection", "run --implementation reference --sweeps --only SWEEP-cjk"),
+        ("HCO-context-plain", "no vector of the profile coding-agent is called HCO-context-plain"),
+        ("TOK-usage-total-wins", "this is not what TOK-usage-total-wins asks"),
+    ],
+)
+def test_replay_says_what_is_not_judged(name: str, words: str, cli: Cli, tmp_path: Path) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tokens/from_usage", "params": {"usage": {"input": 123}}}
+    (tmp_path / f"{name}.jsonl").write_text(json.dumps(request) + "\n")
+    _, out, _ = cli("replay", f"{name}.jsonl")
+    assert "  not judged: " in out
+    assert words in out
+
+
+def test_replay_keeps_to_the_time_limit_of_the_vector(
+    cli: Cli, write_vectors: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = {"usage": {"totalTokens": 5}}
+    timed = vector(operation="tokens/from_usage", params=params, expect={"result": {"tokens": 5}}, timeLimit=0.05)
+    path = write_vectors(timed)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tokens/from_usage", "params": params}
+    (tmp_path / "TOK-sample.jsonl").write_text(json.dumps(request) + "\n")
+    code, out, _ = cli(
+        "replay", "TOK-sample.jsonl", "--vectors", str(path.parent), "--implementation", "python:wrong:slow"
+    )
+    assert code == 1
+    assert "FAIL TOK-sample" in out
+    assert "(timeout)" in out
+    assert again_of(out) == [
+        *("run", "--implementation", "python:wrong:slow", "--vectors", str(path.parent), "--only", "TOK-sample")
+    ]
+
+
+# What else the verbs promise
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_advice_fails_in_the_junit_report_of_a_strict_run(strict: bool, cli: Cli, tmp_path: Path) -> None:
+    code, _, _ = cli("run", "--only", "OVF-62", "--junit", "report.xml", *["--strict"] * strict)
+    assert code == strict
+    root = ElementTree.parse(tmp_path / "report.xml").getroot()
+    case = next(case for case in root.iter("testcase") if case.find("failure" if strict else "skipped") is not None)
+    suite = next(suite for suite in root if case in list(suite))
+    assert (suite.get("failures") != "0", suite.get("skipped") == "0") == (strict, strict)
+    assert not strict or (case.findtext("failure") or "").startswith("ADVICE OVF-")
+
+
+def test_explain_knows_every_id_that_list_prints(cli: Cli) -> None:
+    _, out, _ = cli("list", "--only", "RSP-*")
+    names = [line.split()[0] for line in out.splitlines()]
+    assert len(names) > 300
+    for name in names[::40]:
+        code, out, _ = cli("explain", name)
+        assert code == 0
+        assert "\nexpects" in out
+
+
+def test_explain_shows_the_response_and_the_rules_of_an_overflow_case(cli: Cli) -> None:
+    code, out, _ = cli("explain", "RSP-anthropic-413-request-too-large")
+    assert code == 0
+    for words in (
+        "RSP-12 · ",
+        "response: 413, ",
+        "Request exceeds the maximum size",
+        'expects: {"stopReason": "error"',
+    ):
+        assert words in out
+
+
+def test_a_hand_over_of_another_profile_is_refused(cli: Cli) -> None:
+    code, out, message = cli("handover", "reference", "reference", "--profile", "harness")
+    assert (code, out) == (2, "")
+    assert "no hand-over for the profile 'harness'" in message
+
+
+def test_mutate_without_its_library_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("mutmut", "libcst"):
+        monkeypatch.setitem(sys.modules, name, None)
+    mutants._mutmut.cache_clear()
+    code, _, message = cli("mutate", "cut_point")
+    assert code == 2
+    assert "mutmut is not installed" in message
+    assert "pip install" in message
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"), [("mutate", "worker processes"), ("run", "adapter processes"), ("run", "handshake")]
+)
+def test_help_says_what_a_number_is_of(verb: str, words: str, cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli(verb, "--help")
+    assert words in " ".join(capsys.readouterr().out.split())

@@ -35,6 +35,19 @@ def test_an_unanswered_operation_is_told() -> None:
     assert drawn(Curve("session/path", (), "1000 entries: timeout")).endswith("not measured, 1000 entries: timeout")
 
 
+def test_the_time_limit_of_the_command_line_is_that_of_a_request(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--implementation", "python:wrong:walks_slowly", "--entries", "2000", "--timeout", "0.1"]
+    assert main(["growth", *words]) == 3
+    assert 'session/path: not measured, 2000 entries: {"timeout": "no answer within 0.1 s"}' in capsys.readouterr().out
+
+
+def test_growth_from_no_entries_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["growth", "--entries", "0"])
+    assert end.value.code == 2
+    assert "--entries: must be more than 0" in capsys.readouterr().err
+
+
 def test_a_quadratic_walk_is_advised_against(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["growth", "--implementation", "python:wrong:walks_slowly", "--entries", "400", "--strict"])
     assert "session/path: super-linear" in capsys.readouterr().out

@@ -1,10 +1,11 @@
-"""`overflow try|add|check-pattern|lint|score` on the command line: what they print, write and return."""
+"""`overflow try|add|check-pattern|lint|score|agree` on the command line: what they print, write and return."""
 
 from __future__ import annotations
 
 import argparse
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import wrong
 from compaction_conformance.corpus.cases import corpus_dir, load_corpus
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.verbs import overflow
@@ -315,3 +317,54 @@ def test_score_can_hold_an_implementation_to_a_rate(call: Call, capsys: pytest.C
 def test_score_says_where_it_cannot_write(call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("score", "--json", tmp_path / "no" / "file") == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_score_that_cannot_be_written_leaves_the_old_one(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "score.json").write_text("old")
+    (tmp_path / "score.json.part").mkdir()
+    assert call("score", "--json", tmp_path / "score.json") == 2
+    assert (tmp_path / "score.json").read_text() == "old"
+
+
+# agree
+
+DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
+
+
+def test_who_reads_alike_agrees(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("agree", "reference", "reference", "--texts", 50) == 0
+    assert capsys.readouterr().out.endswith(": 0 read differently\n")
+
+
+def test_who_reads_differently_does_not_agree(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("agree", "reference", "python:wrong:never_overflows", "--texts", 50) == 1
+    assert '  b {"result": {"overflow": false}}' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["A", "B"])
+def test_who_does_not_declare_the_question_is_not_asked(
+    place: str, call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = ["reference", "python:wrong:partial"]
+    assert call("agree", *(sides[::-1] if place == "A" else sides), "--texts", 50) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.match(f"error: {place}: .* does not declare overflow/is_overflow", printed.err)
+
+
+def test_two_that_die_on_every_text_do_not_agree(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("agree", DYING, DYING, "--texts", 3) == 1
+    assert ": 3 read differently" in capsys.readouterr().out
+
+
+def test_two_that_answer_every_text_with_an_error_do_not_agree(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    crashes = wrong.Wrong("crashes", overflow__is_overflow=wrong._crash)
+    monkeypatch.setattr(wrong, "crashes", crashes)
+    assert call("agree", "python:wrong:crashes", "python:wrong:crashes", "--texts", 3) == 1
+
+
+def test_agreement_is_incomplete_when_one_cannot_be_asked_any_more(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("agree", "reference", DYING, "--texts", 9, "--restarts", 1) == 3
+    assert "incomplete, 9 texts were to be asked: the restart budget is spent" in capsys.readouterr().out

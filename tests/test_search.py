@@ -16,7 +16,7 @@ import search_targets
 import wrong
 from compaction_conformance import schemas
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.errors import ConformanceError, InvalidInput
+from compaction_conformance.errors import ConformanceError, HandshakeFailed, InvalidInput
 from compaction_conformance.expectation import NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
@@ -313,6 +313,14 @@ def test_several_processes_share_the_hunts_and_the_database(
 def test_a_process_that_fails_is_told(cli: Cli) -> None:
     with pytest.raises(InvalidInput, match="cannot import it"):
         cli("--implementation", "python:no_such_module_anywhere", "-n", "2")
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_an_adapter_that_does_not_speak_is_the_same_error_in_one_process_and_in_several(
+    processes: str, cli: Cli
+) -> None:
+    with pytest.raises(HandshakeFailed, match="no handshake with false"):
+        cli("--implementation", "false", "-n", processes)
 
 
 @pytest.mark.parametrize(

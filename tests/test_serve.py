@@ -28,7 +28,7 @@ QUICK = Limits(between_frames=0, request_seconds=5, stall_seconds=0.2)
 SLOW_FRAMES = Limits(between_frames=0.2, request_seconds=5, stall_seconds=5)
 POST = "POST /case/{}/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}"
 RAW = {one["id"]: one for path in {case.file for case in CASES} for one in read_case_file(path)["cases"]}
-SERVE = "import sys; from compaction_conformance.corpus.server import serve; sys.exit(serve())"
+SERVE = [sys.executable, "-m", "compaction_conformance.cli", "serve"]
 
 
 def a_case(**response: Any) -> Case:
@@ -373,9 +373,8 @@ def test_a_server_ends_its_connections_and_may_be_stopped_twice() -> None:
 
 @pytest.mark.parametrize("end", ["stdin", "SIGTERM", "SIGINT"])
 def test_the_served_corpus_ends_by_itself(end: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    command = [*SERVE, "--until-stdin-closes"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stdout
         address = process.stdout.readline().decode().strip()
@@ -392,3 +391,18 @@ def test_the_served_corpus_ends_by_itself(end: str) -> None:
         assert process.stdout.read() == b""
         assert process.stderr
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_end_of_standard_input_alone_does_not_end_it(number: signal.Signals) -> None:
+    """So it is where a shell starts it with `&`, as in CI."""
+    with subprocess.Popen(SERVE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        port = urlsplit(process.stdout.readline().decode().strip()).port
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        with socket.create_connection(("127.0.0.1", port or 0), timeout=10) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert everything(client).startswith(b"HTTP/1.1 200 OK\r\n")
+        process.send_signal(number)
+        assert process.wait(10) == 0

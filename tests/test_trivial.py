@@ -8,6 +8,7 @@ import pytest
 
 from compaction_conformance import trivial
 from compaction_conformance.expectation import Error, ExpectResult, Result
+from compaction_conformance.judge import accepted_value, first_difference
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
 
@@ -65,6 +66,18 @@ def test_the_best_constant_is_the_most_frequent_answer(vectors: tuple[Vector, ..
     verdicts = [vector.expect.value["compact"] for vector in about if isinstance(vector.expect, ExpectResult)]
     assert best.met == max(verdicts.count(True), verdicts.count(False))
     assert isinstance(best.reply, Result | Error)
+
+
+def test_free_words_do_not_keep_a_constant_from_its_vectors(vectors: tuple[Vector, ...]) -> None:
+    asked = [vector for vector in vectors if vector.operation == "overflow/classify_text"]
+    (best,) = trivial.best_constants(asked)
+    verdicts = [vector.expect.value["overflow"] for vector in asked if isinstance(vector.expect, ExpectResult)]
+    assert best.met == max(verdicts.count(True), verdicts.count(False)) > 0
+
+
+def test_what_fills_an_expectation_is_accepted_by_it(vectors: tuple[Vector, ...]) -> None:
+    expected = [(vector, vector.expect.value) for vector in vectors if isinstance(vector.expect, ExpectResult)]
+    assert [v.id for v, want in expected if first_difference(want, accepted_value(want), v.params)] == []
 
 
 def test_real_implementations_are_recorded_beside_them(scores: dict[str, trivial.Score]) -> None:

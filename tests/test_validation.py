@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction_conformance.cli import main
 from compaction_conformance.findings import MAX_LINE_BYTES, MAX_SHOWN, PROBLEMS
 from compaction_conformance.paths import vector_files
 from compaction_conformance.validation import Report, Strictness, validate_file
@@ -122,6 +123,31 @@ VECTOR_FILES: dict[str, tuple[bytes, str, int | None]] = {
     "vectors that are no list": (b'{"chapter": "projection", "vectors": {}}', "vector", 1),
     "params of another operation": (vector_file({**VECTOR, "params": {"messages": []}}), "params", 2),
     "an id that is used twice": (vector_file(VECTOR, VECTOR), "duplicate-vector-id", 3),
+    "a rule that does not exist": (vector_file({**VECTOR, "requirements": ["PRJ-07", "CUT-99"]}), "vector", 2),
+    "a reading that the rule does not have": (
+        vector_file({**VECTOR, "expect": {"readings": [{"reading": "pi", "result": {}}]}}),
+        "vector",
+        2,
+    ),
+    "a placeholder out of shape": (vector_file({**VECTOR, "expect": {"result": {"x": {"$text": 5}}}}), "vector", 2),
+    "a fact that is not so": (vector_file({**VECTOR, "given": {"entries": 3}}), "vector", 2),
+    "a fact about something else": (vector_file({**VECTOR, "given": {"utf16Units": 3}}), "vector", 2),
+    "a twin that does not exist": (vector_file({**VECTOR, "twin": "PRJ-nowhere"}), "vector", 2),
+    "a twin that expects the same": (
+        vector_file(VECTOR, {**VECTOR, "id": "PRJ-b", "twin": VECTOR["id"]}),
+        "vector",
+        3,
+    ),
+    "bytes that are no Base64": (
+        vector_file({**VECTOR, "operation": "session/parse", "params": {"contentBase64": "!"}}),
+        "params",
+        2,
+    ),
+    "a number beyond JSON": (
+        vector_file({**VECTOR, "params": {"entries": [{"n": 5}]}}).replace(b"5", b"1e999"),
+        "params",
+        2,
+    ),
     "a file without vectors": (b"[]\n", "unknown-kind", None),
     "a file that is no JSON": (b'{\n"chapter": x}\n', "broken-file", 2),
     "an empty file": (b"", "broken-file", 1),
@@ -145,6 +171,31 @@ def test_a_sound_session_is_sound_in_both_strictnesses(tmp_path: Path) -> None:
 def test_a_sound_vector_file_is_sound(tmp_path: Path) -> None:
     report = checked(tmp_path, vector_file(VECTOR), name="v.json")
     assert (report.ok, report.findings, report.lines, report.kind) == (True, (), 3, "vector file")
+
+
+@pytest.mark.parametrize("case", VECTOR_FILES)
+def test_a_run_takes_the_vector_files_that_are_sound_and_no_others(
+    tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, code, _ = VECTOR_FILES[case]
+    checked(tmp_path, content, name="v.json")
+    ran = main(["list", "--vectors", str(tmp_path), "--only", "PRJ-07"])
+    assert ran == (0 if PROBLEMS[code].strict == "warning" else 2)
+    assert str(tmp_path / "v.json") in capsys.readouterr().err or ran == 0
+
+
+def test_a_twin_may_be_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "beside.json").write_bytes(vector_file({**VECTOR, "id": "PRJ-beside"}))
+    for twin in ("PRJ-beside", "PRJ-fold-retain-none"):
+        report = checked(tmp_path, vector_file({**VECTOR, "twin": twin}), name="v.json")
+        assert report.ok, report.text()
+
+
+def test_all_flaws_of_a_vector_are_told_with_their_places(tmp_path: Path) -> None:
+    flawed = {**VECTOR, "requirements": ["CUT-99"], "given": {"entries": 3}, "expect": {"result": {"x": {"$lines": 5}}}}
+    report = checked(tmp_path, vector_file(flawed), name="v.json")
+    places = [finding.pointer for finding in report.findings]
+    assert places == ["/vectors/0/requirements/0", "/vectors/0/expect", "/vectors/0/given/entries"]
 
 
 @pytest.mark.parametrize("path", vector_files(), ids=lambda path: path.stem)

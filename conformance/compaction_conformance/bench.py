@@ -19,8 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from compaction_conformance import adapters
-from compaction_conformance.connect import Settings, connect
+from compaction_conformance.connect import Settings, adapter_command, connect
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.generate import session_entries, write_session
 from compaction_conformance.paths import adapters_dir, spec_dir, vector_dirs
@@ -126,7 +125,7 @@ def _growth() -> None:
 
 def _beside_pi() -> None:
     """The reference beside the published Pi under Node, on the same file."""
-    command, environment = adapters.command_for("pi")
+    command, environment = adapter_command("pi", where="--part pi")
     script = str(adapters_dir() / "pi" / "bench.mjs")
     for compactions in _SHAPES:
         entries = session_entries(_LARGE, compactions=compactions)

@@ -2,13 +2,14 @@
 
 No expectation is involved: the question is whether A and B read the same file alike. Both get the same entries, parsed
 by A (a legacy file gets fresh ids when it is parsed, so the two parses are compared with ids by order of appearance).
+Silence is no agreement: who does not parse is not compared, and two that share nothing else leave it incomplete.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -19,7 +20,8 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.json_files import read_bytes
-from compaction_conformance.judge import Difference, first_difference
+from compaction_conformance.judge import Difference, first_difference, strings_of_params
+from compaction_conformance.stdio import Stdio
 
 CUT_BUDGETS = (0, 1000, 20000)
 SETTINGS = (
@@ -27,6 +29,8 @@ SETTINGS = (
     {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 2000},
     {"enabled": True, "reserveTokens": 0, "keepRecentTokens": 0},
 )
+_OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
+_ASKED = frozenset((*_OF_STATE, "compaction/prepare", "cut/find"))
 _BATCH = 8
 _BATCH_SIZE = 8_000_000
 _ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
@@ -90,11 +94,17 @@ def compare_file(
     sample: int | None = 200,
     on_point: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Comparison:
-    """Stops at the first disagreement. `sample` bounds the points of a large file, None asks at all of them."""
+    """Stops at the first disagreement. `sample` bounds the points of a large file, None asks at all of them.
+
+    Raises `InvalidInput` when one of the two does not declare `session/parse`, or refuses the file as no session."""
+    check_declared("session/parse", first, second)
     comparison = Comparison()
     shared = first.description.operations & second.description.operations
     entries = _parse(first, second, file, comparison)
     if entries is None:
+        return comparison
+    if not shared & _ASKED:
+        comparison.incomplete = "beyond session/parse, the two declare no operation in common that is asked about"
         return comparison
     texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
     points = _points(entries, sample)
@@ -111,14 +121,30 @@ def compare_file(
     return comparison
 
 
+def check_declared(operation: str, first: Implementation, second: Implementation) -> None:
+    """Raises `InvalidInput` when one of the two does not declare what both are to be asked."""
+    for place, side in (("A", first), ("B", second)):
+        if operation not in side.description.operations:
+            raise InvalidInput(
+                f"{side.description.label} does not declare {operation}, and without it there is nothing to compare",
+                where=place,
+                remedy="serve and declare the operation",
+            )
+
+
 def _parse(first: Implementation, second: Implementation, file: Path, comparison: Comparison) -> list[Any] | None:
     content = read_bytes(file)
-    request = Request("session/parse", json.dumps({"contentBase64": base64.b64encode(content).decode()}))
+    params = {"contentBase64": base64.b64encode(content).decode()}
+    request = Request("session/parse", json.dumps(params))
     replies = [_parsed(call(implementation, request)) for implementation in (first, second)]
     comparison.answers += 1
     if isinstance(replies[0], Error) and replies[0].kind == "not_a_session":
         raise InvalidInput("not a session file: its first line is no session header", where=str(file))
-    written = content.decode("utf-8", "replace")
+    for reply in replies:
+        if isinstance(reply, NotRun):
+            comparison.incomplete = reply.reason
+            return None
+    written = strings_of_params(params) if content else None
     views = [Result(_made_by_order(reply.value, written)) if isinstance(reply, Result) else reply for reply in replies]
     if difference := reply_difference(*views):
         comparison.first = Disagreement(file, None, request.method, "", request, difference)
@@ -169,7 +195,7 @@ def _batches(points: Sequence[Point], texts: Sequence[str]) -> Iterator[list[Poi
 def _questions(point: Point, texts: Sequence[str], shared: Iterable[str]) -> Iterator[_Question]:
     entries = f'"entries":[{",".join(texts[: point.length])}]'
     state = f'{entries},"leafId":{json.dumps(point.leaf_id)}'
-    for operation in ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection"):
+    for operation in _OF_STATE:
         if operation in shared:
             yield _Question(point, operation, state)
     if "compaction/prepare" in shared:
@@ -200,11 +226,8 @@ def _ask_both(
     comparison: Comparison,
 ) -> list[Reply] | None:
     """The answers of the first, after they were found equal to those of the second; None when they were not."""
-    both = [
-        pool.submit(list[Reply], side.answers(question.request for question in questions)) for side in (first, second)
-    ]
-    left, right = both[0].result(), both[1].result()
-    for question, mine, theirs in zip(questions, left, right, strict=True):
+    left, right = _answers_of_both(pool, first, second, questions)
+    for question, mine, theirs in zip(questions, left, right, strict=False):
         comparison.answers += 1
         for reply in (mine, theirs):
             if isinstance(reply, NotRun):
@@ -216,6 +239,34 @@ def _ask_both(
             )
             return None
     return left
+
+
+def _answers_of_both(
+    pool: ThreadPoolExecutor, first: Implementation, second: Implementation, questions: Sequence[_Question]
+) -> tuple[list[Reply], list[Reply]]:
+    """At once, where a process answers. What is in this process is asked in this thread, which alone can be stopped."""
+
+    def begun(side: Implementation) -> Callable[[], list[Reply]]:
+        requests = (question.request for question in questions)
+        if isinstance(side, Stdio):
+            return pool.submit(list[Reply], side.answers(requests)).result
+        return lambda: _answers_here(side, requests)
+
+    left, right = begun(first), begun(second)
+    if isinstance(first, Stdio):  # it answers meanwhile
+        theirs = right()
+        return left(), theirs
+    return left(), right()
+
+
+def _answers_here(side: Implementation, requests: Iterable[Request]) -> list[Reply]:
+    """Up to the first that is no answer: the comparison ends there, and each of the rest might take all its time."""
+    replies: list[Reply] = []
+    for reply in side.answers(requests):
+        replies.append(reply)
+        if isinstance(reply, Broken):
+            break
+    return replies
 
 
 def _parsed(reply: Reply) -> Reply:
@@ -241,13 +292,13 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _made_by_order(parsed: Any, written: str) -> Any:
-    """Ids that do not stand in the file were made while parsing: they become numbers in order of appearance. So was the
-    whole header of an empty file: its members alone count."""
+def _made_by_order(parsed: Any, written: Set[str] | None) -> Any:
+    """Ids that are none of the strings in the file were made while parsing: they become numbers in order of appearance.
+    So was the whole header of an empty file (`None`): its members alone count."""
     names: dict[str, str] = {}
 
     def renamed(value: Any) -> Any:
-        if isinstance(value, str) and value and json.dumps(value) not in written:
+        if isinstance(value, str) and value and value not in (written or ()):
             return names.setdefault(value, f"#{len(names)}")
         return value
 
@@ -256,6 +307,6 @@ def _made_by_order(parsed: Any, written: str) -> Any:
             return value
         return value | {key: renamed(value[key]) for key in _ID_MEMBERS if key in value}
 
-    header = parsed["header"] if written else dict.fromkeys(parsed["header"])
+    header = dict.fromkeys(parsed["header"]) if written is None else parsed["header"]
     leaf = {"leafId": renamed(parsed["leafId"])} if "leafId" in parsed else {}
     return {**parsed, "header": header, "entries": [entry(value) for value in parsed["entries"]], **leaf}

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from compaction_conformance import adapters
@@ -20,6 +22,7 @@ from compaction_conformance.in_process import InProcess
 from compaction_conformance.stdio import Stdio
 
 REFERENCE = "reference"
+_STARTERS = {".js": "node", ".mjs": "node", ".cjs": "node", ".py": "python", ".rb": "ruby", ".sh": "sh"}
 _REFERENCE_MODULES = {"harness": "compaction_reference.harness.operations"}  # of the profiles besides the first
 
 
@@ -42,11 +45,7 @@ def connect(name: str, settings: Settings) -> Implementation:
         return _python(name.removeprefix("python:"), settings)
     command, environment = _command(name)
     if shutil.which(command[0]) is None:
-        raise Unavailable(
-            f"the command {command[0]!r} is not found",
-            where=f"--implementation {name!r}",
-            remedy=f"give a command that starts your adapter, or one of: {REFERENCE}, {', '.join(adapters.names())}",
-        )
+        raise _not_to_be_started(name, command)
     return Stdio(
         command,
         environment=environment,
@@ -61,10 +60,7 @@ def _command(name: str) -> tuple[list[str], dict[str, str]]:
     if name == REFERENCE:
         return [sys.executable, "-m", "compaction_reference"], {}
     if name in adapters.names():
-        try:
-            return adapters.command_for(name)
-        except adapters.AdapterUnavailable as error:
-            raise Unavailable(str(error), where=f"--implementation {name}") from None
+        return adapter_command(name, where=f"--implementation {name}")
     try:
         command = shlex.split(name)
     except ValueError as error:
@@ -72,6 +68,35 @@ def _command(name: str) -> tuple[list[str], dict[str, str]]:
     if not command:
         raise InvalidInput("no command given", where="--implementation", remedy='for example "node adapter.mjs"')
     return command, {}
+
+
+def adapter_command(name: str, *, where: str) -> tuple[list[str], dict[str, str]]:
+    """The command that starts an adapter of the suite, and what to add to its environment. Raises `Unavailable`."""
+    try:
+        return adapters.command_for(name)
+    except adapters.AdapterUnavailable as error:
+        raise Unavailable(str(error), where=where) from None
+
+
+def _not_to_be_started(name: str, command: list[str]) -> Unavailable:
+    """Why there is no such program: it is no program at all, or a file that cannot be started by itself."""
+    where, program = f"--implementation {name!r}", command[0]
+    if not os.path.isfile(program):
+        return Unavailable(
+            f"the command {program!r} is not found",
+            where=where,
+            remedy=f"give a command that starts your adapter, or one of: {REFERENCE}, {', '.join(adapters.names())}",
+        )
+    if os.access(program, os.X_OK):  # a name without a folder is looked for on the path alone
+        return Unavailable(f"{program!r} is not on the path", where=where, remedy=f"give {_quoted('./', command)}")
+    starter = _STARTERS.get(Path(program).suffix)
+    instead = f"or give {_quoted(f'{starter} ', command)}" if starter else "or name the program that runs it"
+    what = f"the file {program!r} is not executable"
+    return Unavailable(what, where=where, remedy=f"make it executable (chmod +x), {instead}")
+
+
+def _quoted(before: str, command: list[str]) -> str:
+    return f'"{before}{shlex.join(command)}"'
 
 
 def _python(target: str, settings: Settings) -> Implementation:

@@ -11,7 +11,7 @@ from compaction_conformance.expectation import Error, Result
 from compaction_conformance.faults import FAULTS, NEAR, Fault, Patched
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.json_files import read_json
+from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.vectors import Vector
 
 TIME_LIMIT = 0.4  # seconds; what takes longer is caught, and only a cycle that is walked for ever does
@@ -80,7 +80,7 @@ def write_pinned(path: Path, caught: Iterable[Caught]) -> None:
         }
         for one in sorted(caught, key=lambda one: one.fault.id)
     ]
-    path.write_text(json.dumps({"faults": faults}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps({"faults": faults}, indent=1, ensure_ascii=False) + "\n")
 
 
 def problems(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]], *, whole: bool = True) -> list[str]:

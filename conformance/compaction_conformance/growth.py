@@ -75,11 +75,12 @@ class Curve:
         return bool(self.ratios) and all(ratio > LIMIT for ratio in self.ratios)
 
 
-def probe(side: Implementation, size: int, *, edition: str, profile: str) -> Iterator[Curve]:
+def probe(side: Implementation, size: int, *, edition: str, profile: str, time_limit: float) -> Iterator[Curve]:
     """A curve for every probed operation that the implementation declares. Sessions are without compactions, so that
-    all of the path is visited."""
+    all of the path is visited. `time_limit` is the echo's, in seconds a request; the implementation has its own."""
     sessions = {size * step: session_entries(size * step, compactions=0) for step in _STEPS}
-    echo = Stdio([sys.executable, "-m", "compaction_conformance.echo"], edition=edition, profile=profile, time_limit=60)
+    command = [sys.executable, "-m", "compaction_conformance.echo"]
+    echo = Stdio(command, edition=edition, profile=profile, time_limit=time_limit)
     try:
         for operation, params in PROBES.items():
             if operation in side.description.operations:
@@ -97,7 +98,7 @@ def _curve(
 ) -> Curve:
     points = []
     for count, entries in sessions.items():
-        request = Request(operation, json.dumps(params(entries), separators=(",", ":")), time_limit=60)
+        request = Request(operation, json.dumps(params(entries), separators=(",", ":")))
         reply = call(side, request)
         if not isinstance(reply, (Result, Error)):
             return Curve(operation, (), f"{count} entries: {json.dumps(reply.shown())}")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from compaction_conformance.errors import InvalidInput
 
 MAX_BYTES = 256 << 20
+_TEXT_OR_CONSTANT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity', re.DOTALL)
+
+
+class _NoNumber(ValueError):
+    """NaN or an infinity, which Python reads and JSON does not have."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -39,7 +45,10 @@ def read_text(path: Path) -> str:
 def parsed_json(content: bytes, path: Path) -> Any:
     """The value of a file's content. Raises `InvalidInput` with file and line."""
     try:
-        return json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse)
+    except _NoNumber as error:
+        line = _line_of_constant(content.decode("utf-8"))
+        raise InvalidInput(f"not JSON: {error} is no number", where=f"{path}:{line}") from None
     except json.JSONDecodeError as error:
         raise InvalidInput(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}") from None
     except UnicodeDecodeError as error:
@@ -47,6 +56,16 @@ def parsed_json(content: bytes, path: Path) -> Any:
     except (RecursionError, ValueError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidInput(f"cannot be read as JSON: {reason}", where=str(path)) from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise _NoNumber(constant)
+
+
+def _line_of_constant(text: str) -> int:
+    """Where the first NaN or infinity stands that is in no text."""
+    found = next(match for match in _TEXT_OR_CONSTANT.finditer(text) if not match[0].startswith('"'))
+    return text.count("\n", 0, found.start()) + 1
 
 
 def read_json(path: Path) -> Any:

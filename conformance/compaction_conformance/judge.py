@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 _PLACEHOLDER = re.compile(r"<(id|time|ms):([0-9]+)>")
@@ -41,6 +41,35 @@ def first_difference(want: Any, got: Any, params: Any = None) -> Difference | No
         return _Comparison(params).compare(want, got, "")
     except RecursionError:
         return Difference("", want, got, "nested too deeply to be compared")
+
+
+def accepted_value(want: Any) -> Any:
+    """A value in which `first_difference` finds nothing: what may differ in `want` is filled in."""
+    if type(want) is str and want[:1] == "<" and (placeholder := _PLACEHOLDER.fullmatch(want)):
+        return _made(placeholder[1], int(placeholder[2]))
+    if isinstance(want, list):
+        return [accepted_value(item) for item in want]
+    if not isinstance(want, dict):
+        return want
+    if want.keys() == {"$lines"}:
+        return "\n".join(_line_of(accepted_value(line)) for line in want["$lines"])
+    if want.keys() == {"$text"}:
+        text = want["$text"]
+        return "".join((text.get("starts", ""), *text.get("holds", ()), text.get("ends", "")))
+    return {key: accepted_value(value) for key, value in want.items()}
+
+
+def _line_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _made(kind: str, number: int) -> Any:
+    if kind == "id":
+        return f"made-{number}"
+    instant = datetime(2100, 1, 1, tzinfo=UTC) + timedelta(seconds=number)
+    if kind == "ms":
+        return round(instant.timestamp() * 1000)
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def kind_of(value: Any) -> str:

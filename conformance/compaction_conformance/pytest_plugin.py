@@ -1,111 +1,74 @@
-"""The pytest plugin: options of the command line, the implementation as a fixture, one test a vector.
+"""The pytest plugin: the options of the suite and nothing else. Its fixtures and its tests are in `suite/`.
 
-Nothing of the suite is imported until a test asks for it, so that the plugin costs other projects nothing.
+Every project that has the package installed loads this. `--compaction-profile` and the like are always there; the
+short names (`--profile` …) are added to runs of the suite alone, and last: who has taken one, plugin or conftest.py,
+keeps it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from compaction_conformance.implementation import Implementation
-    from compaction_conformance.run import Outcome
-    from compaction_conformance.vectors import Vector
+_PACKAGE = __name__.partition(".")[0]
+_CONFTEST = Path(__file__).with_name("suite") / "conftest.py"
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "implementation": {
+        "default": "reference",
+        "help": "a name, python:MODULE, or a command (default: reference)",
+    },
+    "vectors": {
+        "action": "append",
+        "default": [],
+        "metavar": "DIR",
+        "help": "a folder of more vectors (repeatable)",
+    },
+    "edition": {"default": "pi-0.87", "help": "version of the rules (default: pi-0.87)"},
+    "profile": {"default": "coding-agent", "help": "family of rules (default: coding-agent)"},
+    "only": {"default": None, "metavar": "PATTERN", "help": "an id, a requirement, an operation or a chapter"},
+    "strict-advice": {"action": "store_true", "help": "advice (SHOULD) fails too"},
+}
 
-_VECTORS = pytest.StashKey["tuple[Vector, ...]"]()
+
+def option(config: pytest.Config, name: str) -> Any:
+    """The value of an option of the suite, by its short name without dashes: `option(config, "profile")`."""
+    return config.getoption(_dest(name))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("compaction-conformance")
-    group.addoption(
-        "--implementation", default="reference", help="a name, python:MODULE, or a command (default: reference)"
-    )
-    group.addoption(
-        "--vectors", action="append", default=[], metavar="DIR", help="a folder of more vectors (repeatable)"
-    )
-    group.addoption("--edition", default="pi-0.87", help="version of the rules (default: pi-0.87)")
-    group.addoption("--profile", default="coding-agent", help="family of rules (default: coding-agent)")
-    group.addoption("--only", default=None, metavar="PATTERN", help="an id, a requirement, an operation or a chapter")
-    group.addoption("--strict-advice", action="store_true", help="advice (SHOULD) fails too")
+    for name in _OPTIONS:
+        _add(parser, f"--compaction-{name}", name)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "vector" in metafunc.fixturenames:
-        metafunc.parametrize("vector", _vectors(metafunc.config), ids=lambda vector: vector.id)
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
+    """The short names, after every conftest.py that is there from the start."""
+    result = yield
+    named = any(_PACKAGE in place for place in (*args, *early_config.getini("testpaths")))
+    if named or early_config.pluginmanager.has_plugin(str(_CONFTEST)):
+        for name in _OPTIONS:
+            if _is_free(parser, f"--{name}"):
+                _add(parser, f"--{name}", name)
+    return result
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A pattern that fits nothing is a mistake, and no success."""
-    only = config.getoption("--only")
-    suite = [item for item in items if "failure_text" in getattr(item, "fixturenames", ())]
-    if only is not None and suite and all(map(_is_left_out, suite)):
-        pytest.exit(f"no vector fits --only {only!r}", returncode=pytest.ExitCode.USAGE_ERROR)
+def _add(parser: pytest.Parser, flag: str, name: str) -> None:
+    parser.getgroup("compaction-conformance").addoption(flag, dest=_dest(name), **_OPTIONS[name])
 
 
-def _is_left_out(item: pytest.Item) -> bool:
-    """Whether pytest made the test for an empty list of vectors."""
-    skip = item.get_closest_marker("skip")
-    return skip is not None and "empty parameter set" in str(skip.kwargs.get("reason"))
+def _dest(name: str) -> str:
+    return f"compaction_{name.replace('-', '_')}"
 
 
-@pytest.fixture(scope="session")
-def implementation(request: pytest.FixtureRequest) -> Iterator[Implementation]:
-    """The implementation under test, connected once for the session."""
-    from compaction_conformance.connect import Settings, connect
-    from compaction_conformance.errors import ConformanceError
-
-    chosen = request.config.getoption
+def _is_free(parser: pytest.Parser, flag: str) -> bool:
+    """Whether nobody has the option; its value here is of no account."""
     try:
-        side = connect(chosen("--implementation"), Settings(chosen("--edition"), chosen("--profile")))
-    except ConformanceError as error:
-        pytest.exit(str(error), returncode=error.exit_code)
-    yield side
-    side.close()
-
-
-@pytest.fixture(scope="session")
-def outcome_for(implementation: Implementation) -> Callable[[Vector], Outcome]:
-    """Runs one vector and says what became of it."""
-    from compaction_conformance.run import run
-
-    return lambda vector: run(implementation, (vector,)).outcomes[0]
-
-
-@pytest.fixture(scope="session")
-def failure_text(request: pytest.FixtureRequest, implementation: Implementation) -> Callable[[Outcome], str]:
-    from compaction_conformance.terminal import failure_block
-
-    name = request.config.getoption("--implementation")
-    return lambda outcome: failure_block(outcome, implementation.description.label, name, None)
-
-
-@pytest.fixture(scope="session")
-def strict(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--strict-advice"))
-
-
-def _vectors(config: pytest.Config) -> tuple[Any, ...]:
-    if _VECTORS not in config.stash:
-        from compaction_conformance.errors import ConformanceError
-        from compaction_conformance.paths import spec_dir, vector_dirs
-        from compaction_conformance.spec import load_spec
-        from compaction_conformance.vectors import load_vectors, select
-
-        folders = [*vector_dirs(), *map(Path, config.getoption("--vectors"))]
-        try:
-            spec = load_spec(spec_dir())
-            spec.check_choice(config.getoption("--edition"), config.getoption("--profile"))
-            everything = load_vectors(folders, spec)
-        except ConformanceError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-        config.stash[_VECTORS] = select(
-            everything,
-            only=config.getoption("--only"),
-            edition=config.getoption("--edition"),
-            profile=config.getoption("--profile"),
-        )
-    return config.stash[_VECTORS]
+        _, unknown = parser.parse_known_and_unknown_args([f"{flag}=x"])
+    except pytest.UsageError:
+        return False
+    return bool(unknown)

@@ -95,14 +95,15 @@ def write_json_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def write_junit(path: Path, report: RunReport, blocks: dict[str, str]) -> None:
-    """One suite a chapter, one case a vector; advice, undeclared and unrun vectors are skipped with a reason."""
+def write_junit(path: Path, report: RunReport, blocks: dict[str, str], *, strict: bool = False) -> None:
+    """One suite a chapter, one case a vector; advice, undeclared and unrun vectors are skipped with a reason. When
+    `strict`, advice that is not met is a failure."""
     root = ElementTree.Element("testsuites", name=_xml(report.implementation.label))
     suites: dict[str, list[Outcome]] = {}
     for outcome in report.outcomes:
         suites.setdefault(outcome.vector.requirement.chapter, []).append(outcome)
     for chapter, outcomes in suites.items():
-        cases = [_junit_case(outcome, blocks.get(outcome.vector.id, "")) for outcome in outcomes]
+        cases = [_junit_case(outcome, blocks.get(outcome.vector.id, ""), strict) for outcome in outcomes]
         counted = {tag: str(sum(case.find(tag) is not None for case in cases)) for tag in ("failure", "skipped")}
         suite = ElementTree.SubElement(
             root,
@@ -117,12 +118,12 @@ def write_junit(path: Path, report: RunReport, blocks: dict[str, str]) -> None:
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _junit_case(outcome: Outcome, block: str) -> ElementTree.Element:
+def _junit_case(outcome: Outcome, block: str, strict: bool) -> ElementTree.Element:
     vector = outcome.vector
     case = ElementTree.Element(
         "testcase", classname=f"{vector.requirement.chapter}.{vector.requirement.id}", name=vector.id
     )
-    if outcome.status == FAILED and vector.level != "SHOULD":
+    if outcome.status == FAILED and (strict or vector.level != "SHOULD"):
         failure = ElementTree.SubElement(
             case, "failure", type=outcome.verdict.failure, message=_xml(vector.requirement.title)
         )

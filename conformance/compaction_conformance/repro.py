@@ -1,4 +1,4 @@
-"""Reproductions: the exact lines to pipe into an adapter, one file a vector."""
+"""Reproductions: the exact lines to pipe into an adapter, one file a vector or a disagreement."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from compaction_conformance.vectors import Vector
 
 
 def write_repro(folder: Path, vector: Vector, edition: str, profile: str) -> Path:
-    """`FOLDER/ID.jsonl` with the handshake and the one request; `cat` it into an adapter to see its answer.
+    """`FOLDER/ID.jsonl` for the request of a vector. Raises `InvalidInput` when it cannot be written."""
+    return write_request(folder, vector.id, Request(vector.operation, vector.params_text), edition, profile)
+
+
+def write_request(folder: Path, name: str, request: Request, edition: str, profile: str) -> Path:
+    """`FOLDER/NAME.jsonl` with the handshake and the one request; `cat` it into an adapter to see its answer.
 
     Raises `InvalidInput` when it cannot be written.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{vector.id}.jsonl"
+    path = folder / f"{name}.jsonl"
     handshake = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize_params(edition, profile)}
-    request = f'{{"jsonrpc":"2.0","id":1,"method":{json.dumps(vector.operation)},"params":{vector.params_text}}}'
-    write_text(path, f"{json.dumps(handshake, separators=(',', ':'))}\n{request}\n")
+    line = f'{{"jsonrpc":"2.0","id":1,"method":{json.dumps(request.method)},"params":{request.params_text}}}'
+    write_text(path, f"{json.dumps(handshake, separators=(',', ':'))}\n{line}\n")
     return path
 
 

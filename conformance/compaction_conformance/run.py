@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from compaction_conformance import schemas
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result, Verdict
@@ -83,31 +84,42 @@ def run_shared(
     implementations: Sequence[Implementation], vectors: Sequence[Vector], on_outcome: OnOutcome = lambda _: None
 ) -> RunReport:
     """The same over several processes of one implementation, each taking every n-th vector in a thread of its own."""
-    parts: list[RunReport | BaseException] = [BaseException("not started")] * len(implementations)
+    outcomes: dict[str, Outcome] = {}
     lock = threading.Lock()
 
     def report(outcome: Outcome) -> None:
         with lock:
+            outcomes[outcome.vector.id] = outcome
             on_outcome(outcome)
 
-    def work(index: int) -> None:
-        try:
-            parts[index] = run(implementations[index], vectors[index :: len(implementations)], report)
-        except BaseException as error:
-            parts[index] = error
+    def task(index: int, side: Implementation) -> Callable[[], RunReport]:
+        return lambda: run(side, vectors[index :: len(implementations)], report)
 
-    threads = [threading.Thread(target=work, args=(index,), daemon=True) for index in range(len(implementations))]
+    run_each([task(index, side) for index, side in enumerate(implementations)])
+    asked = tuple(outcomes[vector.id] for vector in vectors if vector.id in outcomes)
+    return RunReport(implementations[0].description, asked)
+
+
+def run_each(tasks: Sequence[Callable[[], Any]]) -> None:
+    """Every task in a thread of its own (one alone in this thread); the first error is raised here."""
+    if len(tasks) == 1:
+        tasks[0]()
+        return
+    errors: list[BaseException] = []
+
+    def work(task: Callable[[], Any]) -> None:
+        try:
+            task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(task,), daemon=True) for task in tasks]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    outcomes: dict[str, Outcome] = {}
-    for part in parts:
-        if isinstance(part, BaseException):
-            raise part
-        outcomes |= {outcome.vector.id: outcome for outcome in part.outcomes}
-    asked = tuple(outcomes[vector.id] for vector in vectors if vector.id in outcomes)
-    return RunReport(implementations[0].description, asked)
+    if errors:
+        raise errors[0]
 
 
 def outcome_of(vector: Vector, reply: Reply, implementation: Implementation) -> Outcome:

@@ -53,7 +53,7 @@ def pointer_to(path: Iterable[str | int]) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with lone surrogates and control characters as escapes, so that any terminal takes it."""
+    """Control characters, direction marks and lone surrogates become escapes, so that no input moves the cursor."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 

@@ -12,15 +12,20 @@ from typing import Any
 from compaction_conformance.expectation import Broken
 from compaction_conformance.judge import NOTHING
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
+from compaction_conformance.schema_words import printable as printable  # many take it from here
 from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
 _NAME_WIDTH = 40
 _INPUT_ITEMS = 12
+OF_SESSIONS = ("SWEEP-", "VARIANT-")  # what is asked with `--sweeps` alone
 
 
-def failure_block(outcome: Outcome, label: str, implementation: str, repro: Path | None) -> str:
-    """Everything needed to understand and repeat one failure."""
+def failure_block(
+    outcome: Outcome, label: str, implementation: str, repro: Path | None, options: Sequence[str] = ()
+) -> str:
+    """Everything needed to understand and repeat one failure. `options` are the arguments that the repetition needs
+    beside the implementation and the vector's id."""
     vector, verdict = outcome.vector, outcome.verdict
     rule = vector.requirement
     word = "ADVICE" if rule.level == "SHOULD" else "FAIL"
@@ -33,12 +38,19 @@ def failure_block(outcome: Outcome, label: str, implementation: str, repro: Path
     if difference is not None and difference.note:
         rows += [("note", printable(difference.note))]
     rows += [("input", describe_input(vector.params))]
-    rows += [("again", f"compaction-conformance run --implementation {shlex.quote(implementation)} --only {vector.id}")]
+    rows += [("again", again(implementation, vector.id, options))]
     if repro is not None:
         rows += [("repro", str(repro))]
     if outcome.log.strip():
         rows += [("log", printable(line)) for line in outcome.log.strip().splitlines()[-6:]]
     return "\n".join(lines + [f"  {name:<6} {text}" for name, text in rows])
+
+
+def again(implementation: str, name: str, options: Sequence[str] = ()) -> str:
+    """The command line that asks for one vector, sweep or variant."""
+    sweeps = ["--sweeps"] if name.startswith(OF_SESSIONS) else []
+    command = ["compaction-conformance", "run", "--implementation", implementation, *options, *sweeps, "--only", name]
+    return shlex.join(command)
 
 
 def shown(value: Any) -> str:
@@ -51,13 +63,6 @@ def shown(value: Any) -> str:
         return "a value that is nested too deeply to be shown"
     rest = f"… ({len(text)} characters)" if len(text) > _VALUE_WIDTH else ""
     return printable(text[:_VALUE_WIDTH]) + rest
-
-
-def printable(text: str) -> str:
-    """Control characters, direction marks and lone surrogates become escapes, so that no input moves the cursor."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
 
 
 def describe_input(params: Any) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance.fault_run import Caught
+from compaction_conformance.json_files import write_text
 from compaction_conformance.mutation.record import Record
 from compaction_conformance.run import PASSED, Outcome
 from compaction_conformance.spec import Requirement, Spec
@@ -126,4 +127,4 @@ def rule_rows(rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
 def write_json(path: Path, rows: Iterable[Row]) -> None:
     """One object a rule."""
     data: list[dict[str, Any]] = [{**asdict(row), "gaps": list(row.gaps)} for row in rows]
-    path.write_text(json.dumps({"requirements": data}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps({"requirements": data}, indent=1, ensure_ascii=False) + "\n")

@@ -1,7 +1,8 @@
 """Trivial implementations and what they score: a chapter that one of them passes judges nothing.
 
 Each knows a single trick. The strongest, `best-constant`, knows the suite by heart and gives for every operation the
-one answer that the most vectors expect; its score is the floor beside which every other score has to be read.
+one answer that the most vectors accept, with free words and made ids filled in; its score is the floor beside which
+every other score has to be read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 from compaction_conformance.expectation import Error, ExpectReading, ExpectRefusal, ExpectResult, Reply, Result
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.json_files import read_json
+from compaction_conformance.json_files import read_json, write_text
+from compaction_conformance.judge import accepted_value
 from compaction_conformance.run import PASSED, run
 from compaction_conformance.spec import DEFAULT_PROFILE, Spec
 from compaction_conformance.vectors import Vector
@@ -262,7 +264,7 @@ def _replies(vector: Vector) -> Iterable[Result | Error]:
     alternatives = [each for _, each in expect.readings] if isinstance(expect, ExpectReading) else [expect]
     for each in alternatives:
         if isinstance(each, ExpectResult):
-            yield Result(each.value)
+            yield Result(accepted_value(each.value))
         elif isinstance(each, ExpectRefusal):
             yield Error(each.kind, "")
 
@@ -332,7 +334,7 @@ def read_recorded(path: Path) -> dict[str, Score]:
 
 def write_recorded(path: Path, scores: dict[str, Score]) -> None:
     recorded = {name: {chapter: list(one) for chapter, one in own.items()} for name, own in sorted(scores.items())}
-    path.write_text(json.dumps({"scores": recorded}, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps({"scores": recorded}, indent=1) + "\n")
 
 
 def constant_row(one: Constant) -> tuple[str, ...]:

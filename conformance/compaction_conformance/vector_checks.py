@@ -1,9 +1,14 @@
-"""All that a vector file has to be before it is used: its schema, the params' schemas, its expectations, its facts."""
+"""All that a vector file has to be before it is used: its schema, the params' schemas, its expectations, its facts.
+
+What is wrong with one vector is a `Flaw`. Who loads a file stops at the first; `vector_validation` reports them all.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +17,29 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import check_placeholders, read_expectation
 from compaction_conformance.given import computed_facts
 from compaction_conformance.json_files import read_text
+from compaction_conformance.schema_words import pointer_to
+from compaction_conformance.spec import Spec
 
 _NAME_SHOWN = 80
+
+Asked = tuple[str, Any, Any]
+"""What a vector and its twin are compared by: operation, expectation, params."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a vector. `pointer` leads from the vector to it; `remedy` may be empty."""
+
+    what: str
+    pointer: str
+    remedy: str = ""
 
 
 def check_vector_file(path: Path, data: Any) -> None:
     """Raises `InvalidInput` for the first thing that is wrong, with file, line, vector and remedy."""
     check_shape(path, data)
     for raw in data["vectors"]:
-        _check_given(raw, path)
+        refuse(path, raw["id"], given_flaws(raw))
 
 
 def check_shape(path: Path, data: Any) -> None:
@@ -33,8 +52,14 @@ def check_shape(path: Path, data: Any) -> None:
             remedy="see fixtures/README.md for the shape of a vector file",
         )
     for raw in data["vectors"]:
-        _check_params(raw, path)
-        _check_expectation(raw, path)
+        refuse(path, raw["id"], params_flaws(raw))
+        refuse(path, raw["id"], expectation_flaws(raw))
+
+
+def refuse(path: Path, name: str, flaws: Iterable[Flaw]) -> None:
+    """Raises `InvalidInput` for the first flaw of the vector, if there is one."""
+    for flaw in flaws:
+        raise InvalidInput(f"{name}: {flaw.what} (at {flaw.pointer})", where=place_of(path, name), remedy=flaw.remedy)
 
 
 def place_of(path: Path, name: str) -> str:
@@ -47,46 +72,94 @@ def place_of(path: Path, name: str) -> str:
     return str(path)
 
 
-def _check_params(raw: dict[str, Any], path: Path) -> None:
-    name, operation = raw["id"], raw["operation"]
+# Flaws of a vector that keeps to its schema
+
+
+def all_flaws(raw: dict[str, Any], spec: Spec) -> Iterator[Flaw]:
+    """Every flaw that shows without other vectors."""
+    yield from rule_flaws(raw, spec)
+    of_params = tuple(params_flaws(raw))
+    yield from of_params
+    yield from expectation_flaws(raw)
+    if not of_params:
+        yield from given_flaws(raw)
+
+
+def rule_flaws(raw: dict[str, Any], spec: Spec) -> Iterator[Flaw]:
+    """Requirements that do not exist, and readings that the first one does not have."""
+    names = raw["requirements"]
+    for index, name in enumerate(names):
+        if name not in spec.requirements:
+            remedy = "`compaction-conformance list --requirements` shows the known ones"
+            yield Flaw(f"unknown requirement {name}", f"/requirements/{index}", remedy)
+    if (rule := spec.requirements.get(names[0])) is None:
+        return
+    for index, reading in enumerate(raw["expect"].get("readings", ())):
+        if reading["reading"] not in rule.readings:
+            known = ", ".join(rule.readings) or "none: it is no QUIRK"
+            what = f"{rule.id} has no reading {reading['reading']!r} (it has: {known})"
+            yield Flaw(what, f"/expect/readings/{index}")
+
+
+def params_flaws(raw: dict[str, Any]) -> Iterator[Flaw]:
+    """Params that their operation does not take, or that no line of JSON can hold."""
+    operation, params = raw["operation"], raw["params"]
     if operation not in schemas.operations():
-        raise InvalidInput(
-            f"{name} uses the unknown operation {operation!r}",
-            where=place_of(path, name),
-            remedy="`compaction-conformance list --operations` shows the known ones",
-        )
-    if error := schemas.first_error(schemas.params_schema(operation), raw["params"]):
-        raise InvalidInput(f"{name}: params{error.pointer}: {error.message}", where=place_of(path, name))
+        remedy = "`compaction-conformance list --operations` shows the known ones"
+        yield Flaw(f"unknown operation {operation!r}", "/operation", remedy)
+        return
+    if error := schemas.first_error(schemas.params_schema(operation), params):
+        yield Flaw(error.message, f"/params{error.pointer}")
+        return
     try:
-        base64.b64decode(raw["params"].get("contentBase64", ""), validate=True)
+        json.dumps(params, allow_nan=False)
+    except (ValueError, RecursionError):
+        yield Flaw("a number in it is too large for JSON, or it is nested too deeply", "/params")
+    try:
+        base64.b64decode(params.get("contentBase64", ""), validate=True)
     except ValueError as problem:
-        raise InvalidInput(f"{name}: params/contentBase64: {problem}", where=place_of(path, name)) from None
+        yield Flaw(str(problem), "/params/contentBase64")
 
 
-def _check_expectation(raw: dict[str, Any], path: Path) -> None:
+def expectation_flaws(raw: dict[str, Any]) -> Iterator[Flaw]:
     try:
         check_placeholders(raw["expect"])
         read_expectation(raw["expect"])
     except ValueError as problem:
-        raise InvalidInput(f"{raw['id']}: {problem}", where=place_of(path, raw["id"])) from None
+        yield Flaw(str(problem), "/expect")
 
 
-def _check_given(raw: dict[str, Any], path: Path) -> None:
-    given = raw.get("given")
-    if not given:
+def given_flaws(raw: dict[str, Any]) -> Iterator[Flaw]:
+    """Facts that cannot be computed from the params, or are others. The params have to be sound."""
+    if not raw.get("given"):
         return
-    name, facts = raw["id"], computed_facts(raw["params"])
-    for fact, want in given.items():
+    try:
+        facts = computed_facts(raw["params"])
+    except OverflowError:
+        yield Flaw("the params hold a number that is too large to count with", "/given")
+        return
+    for fact, want in raw["given"].items():
+        pointer = pointer_to(["given", fact])
         if fact not in facts:
-            raise InvalidInput(
-                f"{name}: the fact {fact!r} cannot be computed from its params", where=place_of(path, name)
-            )
-        if facts[fact] != want:
-            raise InvalidInput(
-                f"{name} no longer exercises its point: {fact} is {json.dumps(facts[fact])}, not {json.dumps(want)}",
-                where=place_of(path, name),
-                remedy="mend the params or the `given`",
-            )
+            yield Flaw(f"the fact {fact!r} cannot be computed from its params", pointer)
+        elif facts[fact] != want:
+            what = f"it no longer exercises its point: {fact} is {json.dumps(facts[fact])}, not {json.dumps(want)}"
+            yield Flaw(what, pointer, "mend the params or the `given`")
+
+
+def twin_flaws(name: str, own: Asked, other: Asked | None) -> Iterator[Flaw]:
+    """What is wrong with the twin called `name`; `other` is None where there is no such vector."""
+    if other is None:
+        what = f"unknown twin {name}"
+    elif other[0] != own[0]:
+        what = f"it and its twin {name} use different operations"
+    elif other[1] == own[1]:
+        what = f"it and its twin {name} expect the same"
+    elif other[2] == own[2]:
+        what = f"it and its twin {name} have the same params"
+    else:
+        return
+    yield Flaw(what, "/twin", "a twin changes one thing, and the answer")
 
 
 def _vector_name(data: Any, pointer: str) -> str:

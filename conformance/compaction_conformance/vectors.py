@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.expectation import Expectation, ExpectReading, read_expectation
+from compaction_conformance.expectation import Expectation, read_expectation
 from compaction_conformance.json_files import parsed_json, read_bytes, read_json
 from compaction_conformance.seal import is_sealed
 from compaction_conformance.spec import DEFAULT_PROFILE, Requirement, Spec
-from compaction_conformance.vector_checks import check_vector_file, place_of
+from compaction_conformance.vector_checks import Asked, check_vector_file, refuse, rule_flaws, twin_flaws
 
 
 @dataclass(frozen=True)
@@ -124,27 +124,15 @@ def _load_file(path: Path, spec: Spec) -> list[Vector]:
 
 def _vector(raw: dict[str, Any], data: Any, path: Path, spec: Spec) -> Vector:
     name = raw["id"]
-    for rule in raw["requirements"]:
-        if rule not in spec.requirements:
-            raise InvalidInput(
-                f"{name} names the unknown requirement {rule}",
-                where=place_of(path, name),
-                remedy="`compaction-conformance list --requirements` shows the known ones",
-            )
+    refuse(path, name, rule_flaws(raw, spec))
     rules = tuple(spec.requirements[rule] for rule in raw["requirements"])
-    expect = read_expectation(raw["expect"])
-    for reading, _ in expect.readings if isinstance(expect, ExpectReading) else ():
-        if reading not in rules[0].readings:
-            known = ", ".join(rules[0].readings) or "none: it is no QUIRK"
-            what = f"{name}: {rules[0].id} has no reading {reading!r} (it has: {known})"
-            raise InvalidInput(what, where=place_of(path, name))
     return Vector(
         id=name,
         requirements=rules,
         description=raw["description"],
         operation=raw["operation"],
         params=raw["params"],
-        expect=expect,
+        expect=read_expectation(raw["expect"]),
         chapter=data["chapter"],
         file=path,
         twin=raw.get("twin"),
@@ -157,19 +145,11 @@ def _vector(raw: dict[str, Any], data: Any, path: Path, spec: Spec) -> Vector:
 
 
 def _check_twin(vector: Vector, vectors: dict[str, Vector]) -> None:
-    if vector.twin is None:
-        return
-    twin = vectors.get(vector.twin)
-    if twin is None:
-        problem = f"has the unknown twin {vector.twin}"
-    elif twin.operation != vector.operation:
-        problem = f"and its twin {twin.id} use different operations"
-    elif twin.expect == vector.expect:
-        problem = f"and its twin {twin.id} expect the same"
-    elif twin.params == vector.params:
-        problem = f"and its twin {twin.id} have the same params"
-    else:
-        return
-    raise InvalidInput(
-        f"{vector.id} {problem}", where=str(vector.file), remedy="a twin changes one thing, and the answer"
-    )
+    if vector.twin is not None:
+        twin = vectors.get(vector.twin)
+        flaws = twin_flaws(vector.twin, _asked(vector), None if twin is None else _asked(twin))
+        refuse(vector.file, vector.id, flaws)
+
+
+def _asked(vector: Vector) -> Asked:
+    return vector.operation, vector.expect, vector.params

@@ -20,6 +20,7 @@ from .types import Json
 
 _PARSE_ERROR, _INVALID_REQUEST, _UNKNOWN_METHOD, _TROUBLE, _REFUSAL = -32700, -32600, -32601, -32603, -32000
 _MESSAGE_LENGTH = 300
+_DEEP = 20_000  # calls: what is read can be written, some thousand levels deep
 _TOO_MUCH = "nested too deeply, or too large"
 
 PROFILES = {PROFILE: operations, harness.PROFILE: harness_operations}
@@ -119,6 +120,7 @@ def serve(requests: IO[bytes], responses: IO[str]) -> None:
 
 def main() -> int:
     """Serves until there are no more requests, or nobody reads the answers any more."""
+    sys.setrecursionlimit(_DEEP)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # whatever the environment says
     try:

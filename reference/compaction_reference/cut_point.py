@@ -1,7 +1,7 @@
 """Where a compaction cuts (chapter CUT): what is newer stays as it is, what is older is summarised.
 
-A turn begins at a user-like message. A cut may fall inside a turn, before an assistant message, but never before a tool
-result: a result must not lose its call.
+A turn begins at a user-like message. A cut may fall inside a turn, before an assistant message, but never at a tool
+result. What stands between a call and its result can still be the cut (CUT-29, ERR-49).
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def iterate(value: Any) -> Iterable[Any]:
 def own_entries(value: Any) -> list[tuple[str, Any]]:
     """The fields in JavaScript's order: those named like array indices first, by number, then the rest as written.
     (ECM-08, ECM-09)"""
-    if isinstance(value, (list, str)):
+    if isinstance(value, str):
+        return [(str(index), utf16_slice(value, index, index + 1)) for index in range(utf16_length(value))]
+    if isinstance(value, list):
         return [(str(index), item) for index, item in enumerate(value)]
     entries = list(members(value).items())
     indexed = [entry for entry in entries if is_array_index(entry[0])]

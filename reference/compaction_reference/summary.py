@@ -117,7 +117,7 @@ def history_request(
     reasoning = thinking(model, options.thinking_level)
     source = options.source
     if source is not None and fits(source, model, max_tokens):
-        instructions = prompts.LIVE_UPDATE if previous else prompts.LIVE_FIRST
+        instructions = prompts.LIVE_UPDATE if truthy(previous) else prompts.LIVE_FIRST
         return Request(
             prompts.focused(instructions, options.custom_instructions),
             max_tokens,
@@ -128,9 +128,9 @@ def history_request(
             cache_retention=source.cache_retention,
         )
     prompt = prompts.conversation(serialize(messages))
-    if previous:
-        prompt += prompts.previous_summary(previous)
-    prompt += prompts.focused(prompts.UPDATE if previous else prompts.FIRST, options.custom_instructions)
+    if truthy(previous):
+        prompt += prompts.previous_summary(string(previous))
+    prompt += prompts.focused(prompts.UPDATE if truthy(previous) else prompts.FIRST, options.custom_instructions)
     return Request(prompt, max_tokens, options.new_routing_id(), reasoning=reasoning)
 
 
@@ -198,7 +198,7 @@ def merged(preparation: Json, history: Part | None, turn_prefix: Part | None) ->
         return history
     if history is None:
         previous = preparation["previousSummary"]
-        earlier = NO_HISTORY if previous is None else previous
+        earlier = NO_HISTORY if previous is None else string(previous)
         return Part(earlier + TURN_HEADING + turn_prefix.text, turn_prefix.usage)
     usage = added_up(history.usage, turn_prefix.usage) if truthy(history.usage) else turn_prefix.usage
     return Part(history.text + TURN_HEADING + turn_prefix.text, usage)

@@ -1,6 +1,6 @@
 """The replay server: the responses of the overflow corpus with exact bytes, for HTTP clients in any language.
 
-It listens on the loopback interface and nowhere else, keeps nothing of what it is sent, and ends by itself.
+It listens on the loopback interface and nowhere else, and keeps nothing of what it is sent.
 
     GET /            the cases as JSON: id, API style, provider, model, window, base address
     GET /case/ID     one of them
@@ -125,10 +125,11 @@ def serve(
     folder: Path | None = None,
     limits: Limits | None = None,
     stdout: TextIO | None = None,
-    until_stdin_closes: bool = True,
+    until_stdin_closes: bool = False,
 ) -> int:
     """Serve the corpus until SIGTERM, SIGINT or, if asked for, the end of standard input; returns exit code 0.
 
+    Standard input is at its end from the start where a shell starts a program with `&`, so that has to be asked for.
     Prints the address once, on a line of its own, when the server listens. Raises `InvalidInput`.
     """
     done = threading.Event()

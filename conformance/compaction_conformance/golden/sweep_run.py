@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from compaction_conformance.expectation import ExpectAnswer
 from compaction_conformance.golden.questions import Question
@@ -20,6 +19,7 @@ from compaction_conformance.golden.sessions import GoldenSession, load_sessions
 from compaction_conformance.golden.sweeps import Sweep, is_open, load_sweep
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.run import Outcome
+from compaction_conformance.run import run_each as run_each  # the variants take it from here
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 
@@ -108,28 +108,6 @@ def run_sweeps(
     shares = _shared_out(list(by_session.values()), len(sides))
     run_each([task(side, groups) for side, groups in zip(sides, shares, strict=True)])
     return tuple(outcomes[vector.id] for vector in vectors)
-
-
-def run_each(tasks: Sequence[Callable[[], Any]]) -> None:
-    """Every task in a thread of its own (one alone in this thread); the first error is raised here."""
-    if len(tasks) == 1:
-        tasks[0]()
-        return
-    errors: list[BaseException] = []
-
-    def work(task: Callable[[], Any]) -> None:
-        try:
-            task()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(task,), daemon=True) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def _shared_out(groups: list[list[SweepVector]], count: int) -> list[list[list[SweepVector]]]:

@@ -92,10 +92,11 @@ def _mutmut() -> Any:
 
 
 def _mutants(name: str, source: str) -> Iterator[Mutant]:
+    mutmut = _mutmut()  # first: without it there is no libcst either
     import libcst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
-    module, mutations, _, _ = _mutmut().create_mutations(name, source)
+    module, mutations, _, _ = mutmut.create_mutations(name, source)
     places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     statements = _Statements(libcst, module, places)
     lines = source.splitlines(keepends=True)

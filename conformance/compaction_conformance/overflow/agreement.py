@@ -1,7 +1,7 @@
 """Do two implementations read generated error texts alike?
 
 The texts are made from what the pattern table and the corpus hold: words dropped, doubled, respelled, numbers changed,
-pieces joined. A seed gives the same texts each time.
+pieces joined. A seed gives the same texts each time. Who gives no answer agrees with nobody.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from compaction_conformance.compare import check_declared, reply_difference
 from compaction_conformance.corpus.cases import load_corpus
-from compaction_conformance.expectation import Reply, Result
+from compaction_conformance.expectation import NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir
@@ -31,6 +32,17 @@ class Split:
     second: Reply
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """How many texts both were asked, how many of them are overflows for the first, the texts on which the two differ,
+    and why not all were asked, if so."""
+
+    texts: int
+    overflows: int
+    splits: tuple[Split, ...]
+    incomplete: str = ""
+
+
 def generated_texts(count: int, seed: int = 0) -> Iterator[tuple[str, str]]:
     """(text, provider) pairs; about half are near a pattern, the others near a real message."""
     random = Random(seed)
@@ -46,17 +58,25 @@ def generated_texts(count: int, seed: int = 0) -> Iterator[tuple[str, str]]:
         yield text, random.choice(_PROVIDERS)
 
 
-def disagreements(first: Implementation, second: Implementation, count: int, seed: int = 0) -> tuple[int, list[Split]]:
-    """How many of the texts are overflows for the first, and the texts on which the two differ."""
+def disagreements(first: Implementation, second: Implementation, count: int, seed: int = 0) -> Agreement:
+    """Asks both about the texts, until one cannot be asked any more.
+
+    Raises `InvalidInput` when one of them does not declare `overflow/is_overflow`."""
+    check_declared("overflow/is_overflow", first, second)
     pairs = list(generated_texts(count, seed))
     requests = [Request("overflow/is_overflow", _params(text, provider)) for text, provider in pairs]
     both = zip(pairs, first.answers(requests), second.answers(requests), strict=True)
-    overflows, splits = 0, []
+    texts, overflows = 0, 0
+    splits: list[Split] = []
     for (text, provider), mine, theirs in both:
+        for reply in (mine, theirs):
+            if isinstance(reply, NotRun):
+                return Agreement(texts, overflows, tuple(splits), reply.reason)
+        texts += 1
         overflows += mine == Result({"overflow": True})
-        if mine != theirs:
+        if not isinstance(mine, Result) or reply_difference(mine, theirs):
             splits.append(Split(text, provider, mine, theirs))
-    return overflows, splits
+    return Agreement(texts, overflows, tuple(splits))
 
 
 def _params(text: str, provider: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction_conformance.connect import Settings, connect
-from compaction_conformance.errors import ConformanceError, InvalidInput
+from compaction_conformance.errors import ConformanceError, HandshakeFailed, InvalidInput
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.search.hunting import Limits, Search, SearchReport
 from compaction_conformance.search.hunts import Sides
@@ -78,7 +78,7 @@ def _chosen(pattern: str) -> Callable[[str, Sequence[str]], bool]:
 
 
 def search_shared(job: Job, processes: int) -> Searched:
-    """Over several processes. Raises `InvalidInput` with a worker's message when one fails."""
+    """Over several processes. When one fails, raises what `search` raises, with the worker's message."""
     with tempfile.TemporaryDirectory() as folder:
         workers = [
             _start(replace(job, limits=replace(job.limits, share=(k, processes))), Path(folder), k)
@@ -122,7 +122,8 @@ def _result(worker: subprocess.Popen[bytes], folder: Path, number: int, job: Job
     path = folder / f"result{number}"
     if not path.is_file():
         tail = (folder / f"log{number}").read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise InvalidInput(f"process {number} of the search failed: {tail.strip()}")
+        kind = HandshakeFailed if worker.returncode == HandshakeFailed.exit_code else InvalidInput
+        raise kind(f"process {number} of the search failed: {tail.strip()}")
     data = json.loads(path.read_text(encoding="utf-8"))
     return Searched(tuple(FoundVector(**one) for one in data.pop("found")), **data)
 
@@ -141,6 +142,7 @@ def _job_of(data: Any) -> Job:
 
 
 def main(arguments: Sequence[str]) -> int:
+    """The exit code tells the kind of error to who started the worker: that of the error, or 0."""
     job_file, result_file = map(Path, arguments)
     try:
         searched = search(_job_of(json.loads(job_file.read_text(encoding="utf-8"))))

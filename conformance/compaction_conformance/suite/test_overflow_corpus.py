@@ -19,6 +19,7 @@ from compaction_conformance.corpus.server import ReplayServer
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.pytest_plugin import option
 from compaction_conformance.run import FAILED, UNSUPPORTED, Outcome, run
 from compaction_conformance.spec import load_spec
 from compaction_conformance.terminal import failure_block
@@ -26,12 +27,11 @@ from compaction_conformance.vectors import Vector, select
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption
     try:
         everything = response_vectors(load_corpus(), load_spec(spec_dir()))
     except ConformanceError as error:
         raise pytest.UsageError(str(error)) from None
-    only, edition, profile = chosen("--only"), chosen("--edition"), chosen("--profile")
+    only, edition, profile = (option(metafunc.config, name) for name in ("only", "edition", "profile"))
     vectors = select(everything, only=only, edition=edition, profile=profile)
     metafunc.parametrize("response", vectors, ids=lambda vector: vector.id)
 

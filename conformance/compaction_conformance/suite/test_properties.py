@@ -10,6 +10,7 @@ import pytest
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.properties import Ask, Property, all_properties
 from compaction_conformance.properties.checking import checked
+from compaction_conformance.pytest_plugin import option
 from compaction_conformance.spec import DEFAULT_PROFILE
 
 _EXAMPLES = 20
@@ -17,7 +18,7 @@ _EXAMPLES = 20
 
 @pytest.mark.parametrize("each", all_properties(), ids=lambda each: each.id)
 def test_property_holds(each: Property, implementation: Implementation, pytestconfig: pytest.Config) -> None:
-    if pytestconfig.getoption("--profile") != DEFAULT_PROFILE:
+    if option(pytestconfig, "profile") != DEFAULT_PROFILE:
         pytest.skip(f"properties are about the profile {DEFAULT_PROFILE}")
     if not each.asked_of(implementation):
         missing = sorted(set(each.operations) - implementation.description.operations)

@@ -14,6 +14,7 @@ from compaction_conformance.golden.sweep_run import SweepVector, load_sweeps, ru
 from compaction_conformance.golden.variant_run import VariantVector, load_variants, run_variants
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.pytest_plugin import option
 from compaction_conformance.run import FAILED, NOT_RUN, UNSUPPORTED, Outcome
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vectors import select
@@ -22,7 +23,7 @@ from compaction_conformance.vectors import select
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = set(metafunc.fixturenames)
     if "golden_session" in names:
-        sessions = load_sessions() if metafunc.config.getoption("--only") is None else ()
+        sessions = load_sessions() if option(metafunc.config, "only") is None else ()
         metafunc.parametrize("golden_session", sessions, ids=lambda session: session.id)
     for fixture, load in (("sweep", load_sweeps), ("variant", load_variants)):
         if fixture in names:
@@ -31,8 +32,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _selected(config: pytest.Config, vectors: Any) -> tuple[Any, ...]:
-    chosen = config.getoption
-    return select(vectors, only=chosen("--only"), edition=chosen("--edition"), profile=chosen("--profile"))
+    only, edition, profile = (option(config, name) for name in ("only", "edition", "profile"))
+    return select(vectors, only=only, edition=edition, profile=profile)
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from compaction_conformance.errors import ConformanceError
+from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.pytest_plugin import option
 from compaction_conformance.run import FAILED, NOT_RUN, UNSUPPORTED, Outcome
-from compaction_conformance.vectors import Vector
+from compaction_conformance.spec import load_spec
+from compaction_conformance.vectors import Vector, load_vectors, select
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    only, edition, profile = (option(metafunc.config, name) for name in ("only", "edition", "profile"))
+    try:
+        spec = load_spec(spec_dir())
+        spec.check_choice(edition, profile)
+        everything = load_vectors([*vector_dirs(), *map(Path, option(metafunc.config, "vectors"))], spec)
+    except ConformanceError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    vectors = select(everything, only=only, edition=edition, profile=profile)
+    metafunc.parametrize("vector", vectors, ids=lambda vector: vector.id)
 
 
 def test_vector(
@@ -15,7 +32,7 @@ def test_vector(
     outcome_for: Callable[[Vector], Outcome],
     failure_text: Callable[[Outcome], str],
     record_property: Callable[[str, object], None],
-    strict: bool,
+    pytestconfig: pytest.Config,
 ) -> None:
     outcome = outcome_for(vector)
     record_property("requirement", vector.requirement.id)
@@ -25,7 +42,7 @@ def test_vector(
         pytest.skip(f"undeclared operation {vector.operation}")
     if outcome.status == NOT_RUN:
         pytest.fail(f"not run: {getattr(outcome.reply, 'reason', '')}", pytrace=False)
-    if outcome.status == FAILED and vector.level == "SHOULD" and not strict:
+    if outcome.status == FAILED and vector.level == "SHOULD" and not option(pytestconfig, "strict-advice"):
         pytest.xfail(f"advice, {vector.requirement.id} {vector.requirement.title}")
     if outcome.status == FAILED:
         pytest.fail(failure_text(outcome), pytrace=False)

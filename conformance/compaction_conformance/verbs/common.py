@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from compaction_conformance import adapters
+from compaction_conformance import adapters, terminal
 from compaction_conformance.connect import REFERENCE, Settings, connect
 from compaction_conformance.corpus.cases import load_corpus
 from compaction_conformance.corpus.response_vectors import response_vectors
@@ -26,6 +26,7 @@ Group: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 _FAILURES_SHOWN = 10
 _MOST_PROCESSES = 64
+_TIMEOUT_HELP = "for one request (10); the handshake may take 60, whatever is given"
 
 
 def add_verb(
@@ -54,7 +55,7 @@ def implementation_group(parser: argparse.ArgumentParser) -> None:
 
 
 def talk_group(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--timeout", type=seconds, default=10.0, metavar="SECONDS", help="for one request (10)")
+    parser.add_argument("--timeout", type=seconds, default=10.0, metavar="SECONDS", help=_TIMEOUT_HELP)
     parser.add_argument("--restarts", type=count, default=100, metavar="N", help="how often an adapter may die (100)")
     parser.add_argument("--profile", default="coding-agent", help="family of rules: coding-agent (default) or harness")
     edition_group(parser)
@@ -93,19 +94,43 @@ def processes_group(parser: argparse.ArgumentParser) -> None:
 # From arguments to what a verb works on
 
 
-def load_suite(options: argparse.Namespace) -> tuple[Spec, tuple[Vector, ...]]:
-    """The spec, and the vectors that the arguments choose. Raises `InvalidInput` when there are none."""
+def load_suite(
+    options: argparse.Namespace, more: Callable[[Spec], Sequence[Vector]] = lambda _: ()
+) -> tuple[Spec, tuple[Vector, ...]]:
+    """The spec, and what the arguments choose of the vectors and of `more`. Raises `InvalidInput` when that is none."""
     spec = load_spec(spec_dir())
     profile = getattr(options, "profile", None)
     spec.check_choice(options.edition, profile)
-    everything = (*load_vectors([*vector_dirs(), *options.vectors], spec), *response_vectors(load_corpus(), spec))
+    vectors = load_vectors([*vector_dirs(), *options.vectors], spec)
+    everything = (*vectors, *response_vectors(load_corpus(), spec), *more(spec))
     chosen = select(everything, only=options.only, edition=options.edition, profile=profile)
     if not chosen:
-        raise InvalidInput(
-            f"no vector fits --only {options.only!r}",
-            remedy="give an id, a requirement, an operation or a chapter; * and ? stand for any letters",
-        )
+        raise _nothing_fits(options, everything)
     return spec, chosen
+
+
+def _nothing_fits(options: argparse.Namespace, everything: Sequence[Vector]) -> InvalidInput:
+    only, profile = options.only, getattr(options, "profile", None)
+    elsewhere = sorted({vector.profile for vector in select(everything, only=only, edition=options.edition)})
+    if elsewhere:
+        what = f"no vector fits --only {only!r} in the profile {profile}"
+        return InvalidInput(what, remedy=f"add --profile {elsewhere[0]}, where some do")
+    remedy = "give an id, a requirement, an operation or a chapter; * and ? stand for any letters"
+    if only and only.startswith(terminal.OF_SESSIONS) and not getattr(options, "sweeps", False):
+        remedy = "sweeps and variants are asked with `run --sweeps`"
+    return InvalidInput(f"no vector fits --only {only!r}", remedy=remedy)
+
+
+def again_options(options: argparse.Namespace) -> list[str]:
+    """What a command has to be given, beside implementation and id, to ask as this one did."""
+    usual = Settings()
+    asked = (
+        ("--profile", options.profile, usual.profile),
+        ("--edition", options.edition, usual.edition),
+        ("--timeout", options.timeout, usual.time_limit),
+    )
+    changed = [word for name, value, default in asked if value != default for word in (name, str(value))]
+    return changed + [word for folder in options.vectors for word in ("--vectors", str(folder))]
 
 
 def settings(options: argparse.Namespace, *, own_process: bool = False) -> Settings:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import chain, count
 from pathlib import Path
 
 from compaction_conformance import terminal
 from compaction_conformance.compare import Comparison, Disagreement, compare_file
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.json_files import write_text, writing
+from compaction_conformance.repro import write_request
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.verbs import common
 
@@ -30,17 +31,27 @@ def main(options: argparse.Namespace) -> int:
     code = 0
     with ExitStack() as stack:
         first, second = (common.connected(stack, name, options) for name in (options.a, options.b))
-        for file in options.sessions:
+        for file, repro in zip(options.sessions, repro_names(options.sessions), strict=True):
             began = time.monotonic()
             progress = common.Progress()
             sample = None if options.all else options.sample
             comparison = compare_file(first, second, file, sample=sample, on_point=progress.of)
             progress.end()
-            code = max(code, _told(comparison, file, options, time.monotonic() - began))
+            code = max(code, _told(comparison, file, repro, options, time.monotonic() - began))
     return code
 
 
-def _told(comparison: Comparison, file: Path, options: argparse.Namespace, seconds: float) -> int:
+def repro_names(files: Sequence[Path]) -> list[str]:
+    """`compare-STEM` for each file, with a number where an earlier one has the name."""
+    names: dict[str, None] = {}
+    for file in files:
+        first = f"compare-{file.stem}"
+        candidates = chain([first], (f"{first}-{number}" for number in count(2)))
+        names[next(name for name in candidates if name not in names)] = None
+    return list(names)
+
+
+def _told(comparison: Comparison, file: Path, repro: str, options: argparse.Namespace, seconds: float) -> int:
     counted = f"{comparison.points} points, {comparison.answers} answers compared, {seconds:.1f} s"
     name = terminal.printable(str(file))
     if comparison.incomplete:
@@ -50,7 +61,7 @@ def _told(comparison: Comparison, file: Path, options: argparse.Namespace, secon
         print(f"{name}: no difference ({counted})")
         return 0
     print(f"{name}: {options.a} and {options.b} differ ({counted})")
-    for name, text in _rows(comparison.first, _kept_repro(comparison.first, file, options.repro)):
+    for name, text in _rows(comparison.first, _kept_repro(comparison.first, repro, options)):
         print(f"  {name:<6} {terminal.printable(text)}")
     return NOT_CONFORMANT
 
@@ -66,18 +77,9 @@ def _rows(found: Disagreement, repro: str) -> list[tuple[str, str]]:
     ]
 
 
-def _kept_repro(found: Disagreement, file: Path, folder: Path) -> str:
+def _kept_repro(found: Disagreement, name: str, options: argparse.Namespace) -> str:
     """Where the reproduction is, or why there is none."""
     try:
-        return str(_write_repro(found, file, folder))
+        return str(write_request(options.repro, name, found.request, options.edition, options.profile))
     except InvalidInput as error:
         return f"none, {error.where} {error.what}"
-
-
-def _write_repro(found: Disagreement, file: Path, folder: Path) -> Path:
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"compare-{file.stem}.jsonl"
-    head = f'{{"jsonrpc":"2.0","id":1,"method":{json.dumps(found.operation)}'
-    write_text(path, f'{head},"params":{found.request.params_text}}}\n')
-    return path

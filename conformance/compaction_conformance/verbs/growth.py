@@ -13,7 +13,7 @@ from compaction_conformance.verbs import common
 def add(verbs: common.Verbs) -> None:
     about = "how time grows with the session: n, 2n and 4n entries"
     parser = common.add_verb(verbs, "growth", main, about, common.implementation_group)
-    parser.add_argument("--entries", type=common.count, default=4000, metavar="N", help="n (4000)")
+    parser.add_argument("--entries", type=common.positive, default=4000, metavar="N", help="n (4000)")
     parser.add_argument("--strict", action="store_true", help="super-linear growth makes the exit code 1")
 
 
@@ -21,7 +21,9 @@ def main(options: argparse.Namespace) -> int:
     curves = []
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options, own_process=True)
-        for curve in growth.probe(side, options.entries, edition=options.edition, profile=options.profile):
+        for curve in growth.probe(
+            side, options.entries, edition=options.edition, profile=options.profile, time_limit=options.timeout
+        ):
             print(growth.drawn(curve))
             curves.append(curve)
     if not curves or any(not curve.points for curve in curves):

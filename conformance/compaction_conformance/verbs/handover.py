@@ -9,9 +9,11 @@ from pathlib import Path
 
 from compaction_conformance import terminal
 from compaction_conformance.connect import REFERENCE
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sessions import load_sessions
 from compaction_conformance.handover import Finding, HandOver, Party, hand_over
 from compaction_conformance.run import CONFORMANT, INCOMPLETE, NOT_CONFORMANT
+from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
 _SHOWN = 10
@@ -26,7 +28,11 @@ def add(verbs: common.Verbs) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Hands the sessions over, prints what came of it, and returns the exit code."""
+    """Hands the sessions over, prints what came of it, and returns the exit code. Raises `InvalidInput` for another
+    profile than the first."""
+    if options.profile != DEFAULT_PROFILE:
+        remedy = f"leave --profile out: the session files are those of {DEFAULT_PROFILE}"
+        raise InvalidInput(f"there is no hand-over for the profile {options.profile!r}", remedy=remedy)
     files = options.sessions or [session.file for session in load_sessions()]
     a, b = options.a, options.b
     names = (a, b) if a != b else (f"{a} (1)", f"{b} (2)")

@@ -6,7 +6,11 @@ import argparse
 
 from compaction_conformance import adapters, schemas, terminal
 from compaction_conformance.connect import REFERENCE
+from compaction_conformance.corpus.cases import Case
+from compaction_conformance.corpus.record import OPERATION
+from compaction_conformance.corpus.response_vectors import ResponseVector
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.expectation import Expectation, ExpectReading
 from compaction_conformance.golden.sweep_run import load_sweeps
 from compaction_conformance.json_files import read_json
 from compaction_conformance.spec import Requirement, Spec
@@ -92,7 +96,30 @@ def _explain_vector(vector: Vector) -> None:
         print(f"{rule.id} · {rule.title}\n  {rule.sentence}")
     if vector.twin:
         print(f"twin: {vector.twin}")
+    if isinstance(vector, ResponseVector) and vector.case is not None:
+        _explain_response(vector.case, vector.expect)
+        return
     raw = next(raw for raw in read_json(vector.file)["vectors"] if raw["id"] == vector.id)
     print(f"file: {vector.file}\ninput: {terminal.describe_input(vector.params)}")
     print(f"request: {vector.operation} {terminal.printable(vector.params_text)}")
     print(f"expects: {terminal.shown(raw['expect'])}")
+
+
+def _explain_response(case: Case, expect: Expectation) -> None:
+    """What the provider sends, how it is labelled, and what has to be made of it. It has an address in a run alone."""
+    response = case.response
+    print(f"file: {case.file}\nlabel: {case.label} ({case.kind})")
+    print(f"request: {OPERATION} at a server that answers in the style of {case.api}")
+    print(f"response: {response.status or 'no status'}, {terminal.shown(response.text)}, then {response.end}")
+    if isinstance(expect, ExpectReading):
+        for reading, one in expect.readings:
+            print(f"expects in the reading {reading}: {_wanted(one)}")
+    else:
+        print(f"expects: {_wanted(expect)}")
+
+
+def _wanted(expect: Expectation) -> str:
+    """The members that the answer has to have, and what its error text has to hold."""
+    members = terminal.shown(getattr(expect, "value", None))
+    held = getattr(expect, "holds", "")
+    return f"{members} and an error text that holds {terminal.shown(held)}" if held else members

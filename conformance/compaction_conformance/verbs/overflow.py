@@ -15,6 +15,7 @@ from compaction_conformance.corpus.lint import lint_corpus
 from compaction_conformance.corpus.record import TIME_LIMIT, differences, told_by, write_answers
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
+from compaction_conformance.json_files import write_text
 from compaction_conformance.overflow import scoreboard, trying
 from compaction_conformance.overflow.agreement import disagreements
 from compaction_conformance.overflow.asking import ErrorText
@@ -22,7 +23,7 @@ from compaction_conformance.overflow.checking import check_pattern, report_text
 from compaction_conformance.overflow.scores import RECOMMENDED, SPLITS, scored_cases
 from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import EditionTable, edition_tables
-from compaction_conformance.run import NOT_CONFORMANT
+from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.terminal import printable, shown
 from compaction_conformance.verbs import common, overflow_add
 
@@ -206,22 +207,23 @@ def _table(edition: str) -> EditionTable:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    try:
-        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(path)) from None
+    write_text(path, json.dumps(value, indent=1) + "\n")
 
 
 def main_agree(options: argparse.Namespace) -> int:
-    """Generated texts to both, and the texts on which they differ."""
+    """0: both read all the texts alike. 1: some differently, or one did not answer. 3: not all could be asked."""
     with ExitStack() as stack:
         first, second = (common.connected(stack, name, options) for name in (options.a, options.b))
-        overflows, splits = disagreements(first, second, options.texts, options.seed)
-    for split in splits[:10]:
+        found = disagreements(first, second, options.texts, options.seed)
+    for split in found.splits[:10]:
         print(f"{printable(json.dumps(split.text, ensure_ascii=False))} ({split.provider})")
         print(f"  a {shown(split.first.shown())}\n  b {shown(split.second.shown())}")
-    print(f"{options.texts} texts, {overflows} of them overflows for {options.a}: {len(splits)} read differently")
-    return NOT_CONFORMANT if splits else 0
+    counted = f"{found.texts} texts, {found.overflows} of them overflows for {options.a}"
+    print(printable(f"{counted}: {len(found.splits)} read differently"))
+    if found.incomplete:
+        print(f"incomplete, {options.texts} texts were to be asked: {printable(found.incomplete)}")
+        return INCOMPLETE
+    return NOT_CONFORMANT if found.splits else 0
 
 
 def main_record(options: argparse.Namespace) -> int:

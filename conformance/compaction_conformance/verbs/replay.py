@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from compaction_conformance import terminal
 from compaction_conformance.corpus.response_vectors import asked_again, served
 from compaction_conformance.expectation import Broken, NotRun, Reply
-from compaction_conformance.implementation import Implementation
+from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.repro import read_repro
 from compaction_conformance.run import FAILED, INCOMPLETE, NOT_CONFORMANT, Outcome, judge
 from compaction_conformance.vectors import Vector
@@ -30,15 +32,32 @@ def main(options: argparse.Namespace) -> int:
         side = common.connected(stack, options.implementation, options)
         named = stack.enter_context(served([vector for vector in vectors if vector.id == options.file.stem], side))
         known = {(vector.operation, vector.params_text): vector for vector in named}
-        requests = [asked_again(request, named) for request in requests]
+        requests = [_in_time(asked_again(request, named), known) for request in requests]
         for request, reply in zip(requests, side.answers(requests), strict=True):
             print(f"{request.method}\n  answer {terminal.shown(reply.shown())}")
             vector = known.get((request.method, request.params_text))
-            codes.append(_judged(vector, reply, side, options.implementation))
+            if vector is None:
+                print(f"  not judged: {terminal.printable(_why_not(options, named))}")
+            codes.append(_judged(vector, reply, side, options))
     return max(codes)
 
 
-def _judged(vector: Vector | None, reply: Reply, side: Implementation, name: str) -> int:
+def _in_time(request: Request, known: dict[tuple[str, str], Vector]) -> Request:
+    """The request with the time limit of its vector."""
+    vector = known.get((request.method, request.params_text))
+    return request if vector is None else replace(request, time_limit=vector.time_limit)
+
+
+def _why_not(options: argparse.Namespace, named: Sequence[Vector]) -> str:
+    name = options.file.stem
+    if named:
+        return f"this is not what {name} asks"
+    if name.startswith(terminal.OF_SESSIONS):
+        return f"one of many questions; {terminal.again(options.implementation, name, common.again_options(options))}"
+    return f"no vector of the profile {options.profile} is called {name} (--profile and --vectors choose others)"
+
+
+def _judged(vector: Vector | None, reply: Reply, side: Implementation, options: argparse.Namespace) -> int:
     if isinstance(reply, NotRun):
         return INCOMPLETE
     if vector is None:
@@ -47,5 +66,6 @@ def _judged(vector: Vector | None, reply: Reply, side: Implementation, name: str
     if verdict.met:
         print(f"  meets {vector.id}")
         return 0
-    print(terminal.failure_block(Outcome(vector, FAILED, verdict, reply, side.log), side.description.label, name, None))
+    outcome, again = Outcome(vector, FAILED, verdict, reply, side.log), common.again_options(options)
+    print(terminal.failure_block(outcome, side.description.label, options.implementation, None, again))
     return NOT_CONFORMANT

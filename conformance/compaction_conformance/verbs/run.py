@@ -9,12 +9,13 @@ from pathlib import Path
 from compaction_conformance import terminal
 from compaction_conformance.corpus.response_vectors import served
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.golden.sweep_run import load_sweeps, run_sweeps, shown_outcome
-from compaction_conformance.golden.variant_run import load_variants, run_variants
+from compaction_conformance.golden.sweep_run import SweepVector, load_sweeps, run_sweeps, shown_outcome
+from compaction_conformance.golden.variant_run import VariantVector, load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
 from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
-from compaction_conformance.vectors import Vector, select
+from compaction_conformance.spec import Spec
+from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
 
 
@@ -31,9 +32,10 @@ def add(verbs: common.Verbs) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    spec, vectors = common.load_suite(options)
-    sweeps = select(load_sweeps(spec), **_choice(options)) if options.sweeps else ()
-    variants = select(load_variants(spec), **_choice(options)) if options.sweeps else ()
+    spec, chosen = common.load_suite(options, _of_sessions) if options.sweeps else common.load_suite(options)
+    sweeps = tuple(vector for vector in chosen if isinstance(vector, SweepVector))
+    variants = tuple(vector for vector in chosen if isinstance(vector, VariantVector))
+    vectors = tuple(vector for vector in chosen if not isinstance(vector, (SweepVector, VariantVector)))
     with ExitStack() as stack:
         sides = common.connected_many(stack, options)
         vectors = stack.enter_context(served(vectors, sides[0]))
@@ -54,12 +56,12 @@ def main(options: argparse.Namespace) -> int:
         lines = report_lines(report, edition=options.edition, profile=options.profile, exit_code=exit_code)
         write_json_lines(options.json, lines)
     if options.junit:
-        write_junit(options.junit, report, blocks)
+        write_junit(options.junit, report, blocks, strict=options.strict)
     return exit_code
 
 
-def _choice(options: argparse.Namespace) -> dict[str, str | None]:
-    return {"only": options.only, "edition": options.edition, "profile": options.profile}
+def _of_sessions(spec: Spec) -> tuple[Vector, ...]:
+    return (*load_sweeps(spec), *load_variants(spec))
 
 
 def smoke(options: argparse.Namespace) -> int:
@@ -84,6 +86,7 @@ def smoke(options: argparse.Namespace) -> int:
 def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str, str]:
     """The block of every failure by vector id; each leaves its reproduction behind, where that can be written."""
     blocks = {}
+    again, label = common.again_options(options), report.implementation.label
     folder: Path | None = options.repro
     for outcome in report.outcomes:
         if outcome.status == FAILED:
@@ -94,8 +97,7 @@ def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str,
             except InvalidInput as error:
                 common.say(f"note: no reproductions are kept: {error}")
                 folder = None
-            label = report.implementation.label
-            blocks[outcome.vector.id] = terminal.failure_block(example, label, options.implementation, repro)
+            blocks[outcome.vector.id] = terminal.failure_block(example, label, options.implementation, repro, again)
     return blocks
 
 

@@ -18,6 +18,7 @@ from .surroundings import ExtensionError, Signal
 if TYPE_CHECKING:
     from .controller import Controller
 
+_DRAFTS = ("custom", "custom_message", "context_edit", "compaction")
 _OUTCOMES = {"aborted": "aborted", "error": "error"}
 
 
@@ -88,8 +89,9 @@ def _gather(c: Controller, event: Json, *, at_turn_end: bool) -> bool:
 
 
 def _append(session: Session, drafts: Sequence[Any]) -> list[Entry]:
-    """Appends drafts in order. That of a compaction is stored without any of the events of a compaction."""
-    return [session.append(_completed(session, draft)) for draft in drafts]
+    """Appends drafts in order, and passes over those of other types. That of a compaction is stored without any of the
+    events of a compaction. (CTL-72)"""
+    return [session.append(_completed(session, draft)) for draft in drafts if draft["type"] in _DRAFTS]
 
 
 def _completed(session: Session, draft: Any) -> Any:

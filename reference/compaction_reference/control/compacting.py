@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..dates import milliseconds
-from ..ecma import map_key, members
+from ..ecma import map_key, members, truthy
 from ..overflow import is_overflow, is_recoverable_length
 from ..preparation import prepare
 from ..projection import Projection, newest_compaction
@@ -49,7 +49,7 @@ def check_between_turns(c: Controller) -> None:
 def check(c: Controller, message: Message, entry_id: str, *, skip_aborted: bool, result_ids: list[str]) -> bool:
     """After a run, for its last answer: whether the run goes on. `result_ids` are the tool results of its last turn."""
     resolved = settings_of(c)
-    if not resolved["enabled"] or (skip_aborted and message["stopReason"] == "aborted"):
+    if not truthy(resolved["enabled"]) or (skip_aborted and message["stopReason"] == "aborted"):
         return False
     path = c.session.path()
     if _is_stale(message, path):

@@ -60,13 +60,13 @@ def refusal(answer: Answer, target: Target) -> str:
 def _kind(answer: Answer, value: Any) -> str:
     """The header names the error, or a member of the body does."""
     names = [name for name in value if name.lower() == "code"] if isinstance(value, dict) else []
-    named = answer.headers.get("x-amzn-errortype") or member(value, *names[:1] or ["__type"]) or "Unknown"
+    told = member(value, *names[:1] or ["__type"])
+    named = answer.headers.get("x-amzn-errortype") or ("Unknown" if told is None else told)
     return re.split("[,:]", string(named))[0].rpartition("#")[2]
 
 
 def _message(value: Any, otherwise: str) -> str:
-    message = next((item for name in ("message", "Message") if (item := member(value, name)) is not None), otherwise)
-    return string(message)
+    return string(next((item for name in ("message", "Message") if truthy(item := member(value, name))), otherwise))
 
 
 def _other_body(status: int, value: Any) -> str:

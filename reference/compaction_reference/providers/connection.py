@@ -61,7 +61,7 @@ class Answer:
 @contextmanager
 def post(target: Target, request: Request) -> Iterator[Answer]:
     """Send a request and hand over the response. Raises `Lost` where there is none."""
-    limit = request.whole_seconds or MAX_SECONDS
+    limit = min(request.whole_seconds or MAX_SECONDS, MAX_SECONDS)
     deadline = time.monotonic() + limit
     headers = {"accept-encoding": "identity", "connection": "close", **request.headers}
     seconds = min(target.timeout, limit)
@@ -77,6 +77,8 @@ def post(target: Target, request: Request) -> Iterator[Answer]:
         except httpx.TransportError:
             raise Lost(started=False, silent=False) from None
         try:
+            if time.monotonic() > deadline:  # the headers alone took so long
+                raise Lost(started=False, silent=True)
             yield Answer(response, deadline)
         finally:
             response.close()

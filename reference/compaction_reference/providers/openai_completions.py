@@ -60,9 +60,9 @@ def sdk_data(answer: Answer) -> Iterator[Any]:
     done = False
     for event in events(answer.chunks()):
         done = done or (event.data or "").startswith("[DONE]")
-        if done or not event.finished or event.data is None:
+        if done or not event.finished or (event.data is None and not event.name):
             continue
-        value = json_of(event.data)
+        value = json_of(event.data or "")
         if truthy(error := member(value, "error")):
             raise StreamError(error)
         yield value
