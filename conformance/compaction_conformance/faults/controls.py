@@ -166,7 +166,7 @@ FAULTS = (
         gh("anomalyco/opencode/issues/30664"),
         "opencode",
         "an overflow is compacted although compaction is switched off",
-        {f"{_COMPACTING}.check": edited('not resolved["enabled"] or', "False or")},
+        {f"{_COMPACTING}.check": edited('not truthy(resolved["enabled"]) or', "False or")},
     ),
     Fault(
         "FLT-control-stale-answer",
