@@ -106,7 +106,7 @@ FAULTS = (
         gh("openclaw/openclaw/pull/32778"),
         "ports of pi",
         "where a split turn has no history before it, the summary before is lost",
-        {"summary.merged": edited("NO_HISTORY if previous is None else previous", "NO_HISTORY")},
+        {"summary.merged": edited("NO_HISTORY if previous is None else string(previous)", "NO_HISTORY")},
     ),
     Fault(
         "FLT-summary-previous-not-shown",
