@@ -116,7 +116,7 @@ FAULTS = (
         "the model is not shown the summary that it has to bring up to date",
         {
             "summary.history_request": edited(
-                "    if previous:\n        prompt += prompts.previous_summary(previous)\n", ""
+                "    if truthy(previous):\n        prompt += prompts.previous_summary(string(previous))\n", ""
             )
         },
         ("002-incremental",),
