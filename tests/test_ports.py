@@ -25,7 +25,7 @@ from compaction_conformance.paths import adapters_dir, spec_dir
 PORTS = adapters_dir() / "ports"
 NAMES = ["aelix", "pi-agent-harness-lc", "pi-ai-python", "pp-coding-agent", "tau-by-clarity"]
 FILES = sorted(file for file in PORTS.rglob("*") if file.is_file() and file.suffix != ".pyc")
-RULE = re.compile(r"\b(?!UTF)[A-Z]{3}-\d\d\b")
+RULE = re.compile(r"\b(?!UTF)[A-Z]{3}-\d\d\d?\b")
 
 Program = Callable[[str, str], None]
 

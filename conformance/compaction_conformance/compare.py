@@ -29,8 +29,8 @@ SETTINGS = (
     {"enabled": True, "reserveTokens": 16384, "keepRecentTokens": 2000},
     {"enabled": True, "reserveTokens": 0, "keepRecentTokens": 0},
 )
-_OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
-_ASKED = frozenset((*_OF_STATE, "compaction/prepare", "cut/find"))
+OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
+_ASKED = frozenset((*OF_STATE, "compaction/prepare", "cut/find"))
 _BATCH = 8
 _BATCH_SIZE = 8_000_000
 _ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
@@ -195,7 +195,7 @@ def _batches(points: Sequence[Point], texts: Sequence[str]) -> Iterator[list[Poi
 def _questions(point: Point, texts: Sequence[str], shared: Iterable[str]) -> Iterator[_Question]:
     entries = f'"entries":[{",".join(texts[: point.length])}]'
     state = f'{entries},"leafId":{json.dumps(point.leaf_id)}'
-    for operation in _OF_STATE:
+    for operation in OF_STATE:
         if operation in shared:
             yield _Question(point, operation, state)
     if "compaction/prepare" in shared:

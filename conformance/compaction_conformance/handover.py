@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compaction_conformance import schemas
-from compaction_conformance.compare import reply_difference
+from compaction_conformance.compare import OF_STATE, reply_difference
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
@@ -26,7 +26,6 @@ from compaction_conformance.judge import Difference
 BUDGETS = (2000, 200, 20)
 CONTEXT_WINDOW = 200000
 NEEDED = ("session/parse", "session/write", "compaction/prepare", "projection/messages")
-_OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
 _USAGE = {
     "input": 900,
     "output": 100,
@@ -250,7 +249,7 @@ def _answers(party: Party, text: str) -> Iterator[tuple[str, Reply | None]]:
     value = parsed.value if isinstance(parsed, Result) and isinstance(parsed.value, dict) else {}
     state = {"entries": value.get("entries", []), "leafId": value.get("leafId")}
     messages: Any = []
-    for operation in _OF_STATE:
+    for operation in OF_STATE:
         _, reply = ask(operation, state)
         if operation == "projection/messages" and isinstance(reply, Result) and isinstance(reply.value, dict):
             messages = reply.value.get("messages", [])

@@ -18,8 +18,7 @@ from compaction_conformance.golden.questions import Question
 from compaction_conformance.golden.sessions import GoldenSession, load_sessions
 from compaction_conformance.golden.sweeps import Sweep, is_open, load_sweep
 from compaction_conformance.implementation import Implementation
-from compaction_conformance.run import Outcome
-from compaction_conformance.run import run_each as run_each  # the variants take it from here
+from compaction_conformance.run import Outcome, run_each
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 

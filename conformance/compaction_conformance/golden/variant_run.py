@@ -33,7 +33,7 @@ from compaction_conformance.golden.questions import (
     request_of_messages,
 )
 from compaction_conformance.golden.sessions import GoldenSession, load_sessions, numbered_ids, path_of
-from compaction_conformance.golden.sweep_run import OnOutcome, SweepOutcome, run_each
+from compaction_conformance.golden.sweep_run import OnOutcome, SweepOutcome
 from compaction_conformance.golden.variant_changes import State
 from compaction_conformance.golden.variants import (
     FILE_VARIANTS,
@@ -45,7 +45,7 @@ from compaction_conformance.golden.variants import (
 )
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.judge import Difference
-from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome
+from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, run_each
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 

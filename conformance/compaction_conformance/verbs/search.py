@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,7 +102,6 @@ def _block(one: FoundVector, place: Place, options: argparse.Namespace) -> str:
     """Everything needed to understand and repeat one finding."""
     vector, provenance = one.vector, one.vector["provenance"]
     rule, label = vector["requirements"][0], provenance["implementation"]
-    again = f"compaction-conformance run --implementation {shlex.quote(options.implementation)}"
     rows = [
         ("about", vector["description"]),
         ("by", f"{provenance['property']}, seed {provenance['seed']}, judged by {vector['evidence']['source']}"),
@@ -112,7 +110,7 @@ def _block(one: FoundVector, place: Place, options: argparse.Namespace) -> str:
         ("got", one.got),
         ("input", terminal.describe_input(vector["params"])),
         ("vector", str(place.path) if place.is_new else f"{place.path} (a vector of this cause is there)"),
-        ("again", f"{again} --vectors {shlex.quote(str(options.out))} --only {place.id}"),
+        ("again", terminal.again(options.implementation, place.id, ("--vectors", str(options.out)))),
     ]
     head = f"FOUND {place.id} · {rule} {one.title} · {label} ({one.failure})"
     return "\n".join([head, *(f"  {name:<6} {text}" for name, text in rows)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from compaction_conformance.corpus import server as serve
+from compaction_conformance.corpus.server import serve
 from compaction_conformance.verbs import common
 
 
@@ -21,4 +21,4 @@ def add(verbs: common.Verbs) -> None:
 
 def main(options: argparse.Namespace) -> int:
     ends = options.until_stdin_closes
-    return serve.serve(options.host, options.port, folder=options.corpus, until_stdin_closes=ends)
+    return serve(options.host, options.port, folder=options.corpus, until_stdin_closes=ends)
