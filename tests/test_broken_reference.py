@@ -28,7 +28,7 @@ class Break:
 
 
 BREAKS = [
-    Break("SES-05", "session_file", "except (ValueError, RecursionError):", "except TypeError:"),
+    Break("SES-05", "session_file", "except ValueError:", "except TypeError:"),
     Break("SES-25", "session_file", 'text if text.endswith("\\n") else text + "\\n"', "text"),
     Break("TRE-10", "tree", "setdefault(own_id, entry)", "setdefault(str(own_id).lower(), entry)"),
     Break("PRJ-06", "projection", "[self.compaction, *self.kept,", "[*self.kept, self.compaction,"),

@@ -39,9 +39,10 @@ def test_content_without_a_header_is_no_session(content: str) -> None:
     assert refusal.value.kind == "not_a_session"
 
 
-def test_a_line_nested_too_deeply_counts_as_damaged() -> None:
+def test_a_line_nested_too_deeply_is_not_passed_over() -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    assert open_file(f"{HEADER}\n{deep}\n").entries == []
+    with pytest.raises(RecursionError):
+        open_file(f"{HEADER}\n{deep}\n")
 
 
 def test_version_1_is_chained_and_its_places_become_ids(makers: FileMakers) -> None:

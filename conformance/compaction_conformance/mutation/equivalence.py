@@ -283,7 +283,6 @@ REASONS = (
         statement=r"httpx|providers|overflow/classify\"",
     ),
     Reason("keys", "a key only has to differ from others", place=r"ecma:map_key$", before=r'^"'),
-    Reason("from 0", "a text is only sliced from its start", place=r"ecma:utf16_slice$", before=r"^2$"),
     Reason("quirk", "which of its readings a QUIRK takes is free (TOK-20)", place=r"ecma:length$"),
     Reason("quirk", "which of its readings a QUIRK takes is free (TRG-06)", place=r"ecma:to_number$"),
     Reason("no index", "a longer number is above the largest index", place=r"ecma:is_array_index$", before=r"^10$"),
