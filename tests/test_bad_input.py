@@ -82,6 +82,25 @@ def test_twins_that_expect_the_same_are_an_error(
     assert "expect the same" in message
 
 
+@pytest.mark.parametrize("other", [{"content": True}, {"tool": 1, "content": 1}])
+def test_twins_may_differ_in_truth_for_one_or_in_the_order_of_members(
+    other: dict[str, Any], write_vectors: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"content": 1} if len(other) == 1 else {"content": 1, "tool": 1}
+    path = write_vectors(
+        vector(id="TOK-one", twin="TOK-two", params={"message": own}, operation="tokens/of_message"),
+        vector(
+            id="TOK-two",
+            twin="TOK-one",
+            params={"message": other},
+            operation="tokens/of_message",
+            expect={"result": {"tokens": 1}},
+        ),
+    )
+    _, message = told(capsys, "run", "--vectors", str(path.parent), "--only", "TOK-nowhere")
+    assert "same params" not in message
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -155,7 +155,7 @@ def twin_flaws(name: str, own: Asked, other: Asked | None) -> Iterator[Flaw]:
         what = f"it and its twin {name} use different operations"
     elif other[1] == own[1]:
         what = f"it and its twin {name} expect the same"
-    elif other[2] == own[2]:
+    elif json.dumps(other[2]) == json.dumps(own[2]):  # `true` is not 1, and the order of members can be the point
         what = f"it and its twin {name} have the same params"
     else:
         return

@@ -13,14 +13,14 @@ from types import ModuleType
 from typing import IO, Any
 
 from . import PROFILE, harness, operations
-from .ecma import parse_json
+from .calling import room_for_depth
+from .ecma import json_value, parse_json
 from .errors import Refusal, malformed
 from .harness import operations as harness_operations
 from .types import Json
 
 _PARSE_ERROR, _INVALID_REQUEST, _UNKNOWN_METHOD, _TROUBLE, _REFUSAL = -32700, -32600, -32601, -32603, -32000
 _MESSAGE_LENGTH = 300
-_DEEP = 20_000  # calls: what is read can be written, some thousand levels deep
 _TOO_MUCH = "nested too deeply, or too large"
 
 PROFILES = {PROFILE: operations, harness.PROFILE: harness_operations}
@@ -40,7 +40,7 @@ class Server:
             return _failure(None, _PARSE_ERROR, _cut(str(error)))
         except (RecursionError, MemoryError):
             return _failure(None, _PARSE_ERROR, f"the line is {_TOO_MUCH}")
-        request_id = request.get("id") if isinstance(request, dict) else None
+        request_id = json_value(request.get("id")) if isinstance(request, dict) else None
         if not isinstance(request_id, (str, int, float)) or isinstance(request_id, bool):
             return _failure(None, _INVALID_REQUEST, "no JSON-RPC request with an id")
         method = request.get("method")
@@ -89,24 +89,9 @@ def _cut(message: str) -> str:
 
 def _line(response: Json) -> str:
     try:
-        return _text(response)
-    except (RecursionError, MemoryError):
-        return _text(_failure(response["id"], _TROUBLE, f"the result is {_TOO_MUCH}"))
-
-
-def _text(response: Json) -> str:
-    try:
         return json.dumps(response, allow_nan=False)
-    except ValueError:  # a number that JSON cannot hold came in with a session
-        return json.dumps(_without_infinities(response))
-
-
-def _without_infinities(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_infinities(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_infinities(item) for item in value]
-    return None if value in (float("inf"), float("-inf")) or value != value else value
+    except (RecursionError, MemoryError):
+        return json.dumps(_failure(response["id"], _TROUBLE, f"the result is {_TOO_MUCH}"))
 
 
 def serve(requests: IO[bytes], responses: IO[str]) -> None:
@@ -120,11 +105,11 @@ def serve(requests: IO[bytes], responses: IO[str]) -> None:
 
 def main() -> int:
     """Serves until there are no more requests, or nobody reads the answers any more."""
-    sys.setrecursionlimit(_DEEP)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # whatever the environment says
     try:
-        serve(sys.stdin.buffer, sys.stdout)
+        with room_for_depth():
+            serve(sys.stdin.buffer, sys.stdout)
     except (BrokenPipeError, KeyboardInterrupt):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is unsaid goes nowhere
         return 1

@@ -82,7 +82,7 @@ def find_projected(
         cut = next((index for index in candidates if index >= reached), candidates[-1])
         if follow_recovery and _is_omitted_attempt(entries[cut + 1 :]):
             cut += 1
-    while cut > 0 and not _is_compaction(entries[cut - 1]) and not entries[cut - 1].messages:
+    while cut > 0 and not entries[cut - 1].is_compaction and not entries[cut - 1].messages:
         cut -= 1
     if _starts_turn(entries[cut]):
         return CutPoint(cut)
@@ -103,20 +103,16 @@ def _budget_reached_at(entries: Sequence[ProjectedEntry], keep_recent_tokens: fl
 
 
 def _may_cut_at(entry: ProjectedEntry) -> bool:
-    return not _is_compaction(entry) and any(_role(message) in _CUT_POINTS for message in entry.messages)
+    return not entry.is_compaction and any(_role(message) in _CUT_POINTS for message in entry.messages)
 
 
 def _starts_turn(entry: ProjectedEntry) -> bool:
-    return not _is_compaction(entry) and any(_role(message) in _TURN_STARTS for message in entry.messages)
+    return not entry.is_compaction and any(_role(message) in _TURN_STARTS for message in entry.messages)
 
 
 def _role(message: Any) -> Any:
     role = members(message).get("role")
     return role if isinstance(role, str) else None
-
-
-def _is_compaction(entry: ProjectedEntry) -> bool:
-    return bool(members(entry.source).get("type") == "compaction")
 
 
 # ---- failed attempts that were omitted -------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ def _is_omitted_attempt(suffix: Sequence[ProjectedEntry]) -> bool:
         return False
     if not any(_is_omitted_assistant(entry) for entry in suffix):
         return False
-    return all(not _is_compaction(entry) and (_is_omitted(entry) or not messages_of(entry.source)) for entry in suffix)
+    return all(not entry.is_compaction and (_is_omitted(entry) or not messages_of(entry.source)) for entry in suffix)
 
 
 def _is_omitted(entry: ProjectedEntry) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from .ecma import is_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CYCLE = timedelta(days=146_097)  # 400 years, after which the calendar repeats itself
 _LARGEST_MS = 8.64e15
 _ISO = re.compile(
     r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?"
@@ -40,12 +41,14 @@ def _iso_milliseconds(text: str) -> float:
     fraction = int((part["fraction"] or "0")[:3].ljust(3, "0"))
     is_midnight_after = hour == 24 and not (minute or second or fraction)
     offset = _offset(part["zone"])
-    if not (year >= 1 and 1 <= month <= 12 and 1 <= day <= 31 and minute <= 59 and second <= 59 and offset is not None):
+    if not (1 <= month <= 12 and 1 <= day <= 31 and minute <= 59 and second <= 59 and offset is not None):
         return math.nan
     if hour > 23 and not is_midnight_after:
         return math.nan
+    cycle, year_of_cycle = divmod(year, 400)  # `datetime` knows no year 0
+    since_epoch = datetime(400 + year_of_cycle, month, 1, tzinfo=UTC) - _EPOCH + (cycle - 1) * _CYCLE
     time = timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)  # 31 April is 1 May
-    return (datetime(year, month, 1, tzinfo=UTC) - _EPOCH + time - offset) // timedelta(milliseconds=1) + fraction
+    return (since_epoch + time - offset) // timedelta(milliseconds=1) + fraction
 
 
 def _offset(zone: str | None) -> timedelta | None:

@@ -216,6 +216,15 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def json_value(value: Any) -> Any:
+    """The value as it comes out of `JSON.stringify` and `JSON.parse`: NaN and the infinities are `null`."""
+    if isinstance(value, dict):
+        return {name: json_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [json_value(item) for item in value]
+    return or_null(value) if isinstance(value, float) else value
+
+
 def json_text(value: Any) -> str:
     """`JSON.stringify` without spaces: JavaScript's numbers and field order, and only what must be escaped is.
     (ECM-02 to ECM-04)"""

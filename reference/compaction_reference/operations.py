@@ -28,9 +28,10 @@ from . import (
     tokens,
     tree,
 )
+from .calling import called
 from .control import scenario
-from .ecma import members, or_null, pick, to_number
-from .params import checked, file_content
+from .ecma import members, pick, to_number
+from .params import file_content
 from .types import LAST, Entry, Json
 
 PROTOCOL_VERSION = 1
@@ -51,7 +52,7 @@ def describe() -> Json:
 
 def call(method: str, params: Json) -> Json:
     """The result of an operation. Raises KeyError for an unknown name and `errors.Refusal` where the rules refuse."""
-    return OPERATIONS[method](checked(params))
+    return called(OPERATIONS[method], params)
 
 
 def _leaf(params: Json) -> Any:
@@ -64,10 +65,6 @@ def _walk(params: Json) -> Iterator[Entry]:
 
 def _projection(params: Json) -> projection.Projection:
     return projection.project(_walk(params))
-
-
-def _finite(result: Json) -> Json:
-    return {name: or_null(value) if isinstance(value, float) else value for name, value in result.items()}
 
 
 def _session_parse(params: Json) -> Json:
@@ -101,8 +98,8 @@ def _system_current(params: Json) -> Json:
 
 
 def _context_usage(params: Json) -> Json:
-    usage = tokens.context_usage(session.Session(params["entries"], _leaf(params)), params["contextWindow"])
-    return {"usage": None if usage is None else _finite(usage)}
+    opened = session.Session(params["entries"], _leaf(params))
+    return {"usage": tokens.context_usage(opened, params["contextWindow"])}
 
 
 def _cut_find(params: Json) -> Json:
@@ -122,7 +119,7 @@ def _branch_collect(params: Json) -> Json:
 
 def _branch_prepare(params: Json) -> Json:
     prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
-    return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
+    return {"messages": prepared.messages, "totalTokens": prepared.total_tokens, **prepared.files}
 
 
 def _classify(params: Json) -> Json:
@@ -144,10 +141,10 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "projection/settings": lambda p: projection.settings_on(_walk(p)),
     "system/current": _system_current,
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
-    "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
-    "tokens/of_message": lambda p: {"tokens": or_null(tokens.of_message(p["message"]))},
-    "tokens/of_context": lambda p: _finite(tokens.of_context(p["messages"])),
-    "tokens/of_projection": lambda p: _finite(tokens.of_projection(_projection(p))),
+    "tokens/from_usage": lambda p: {"tokens": tokens.from_usage(p["usage"])},
+    "tokens/of_message": lambda p: {"tokens": tokens.of_message(p["message"])},
+    "tokens/of_context": lambda p: tokens.of_context(p["messages"]),
+    "tokens/of_projection": lambda p: tokens.of_projection(_projection(p)),
     "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
     "tokens/context_usage": _context_usage,
     "settings/resolve": lambda p: settings.resolve(p["global"], p["project"], p["model"]),

@@ -26,7 +26,7 @@ def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
     projection = project_fold(folded)
     previous: Any = {}
     since = projection.entries
-    if since and _is_compaction(since[0]) and since[0].messages:
+    if since and since[0].is_compaction and since[0].messages:
         previous = members(since[0].source)
         since = since[1:]  # what the compaction kept, and what came after it
     tokens_before = of_projection(projection)["tokens"]
@@ -55,11 +55,7 @@ def prepare(entries: Sequence[Entry], leaf: Leaf, settings: Any) -> Json | None:
     }
 
 
-def _is_compaction(entry: ProjectedEntry) -> bool:
-    return bool(members(entry.source).get("type") == "compaction")
-
-
 def _conversation(entries: Sequence[ProjectedEntry]) -> list[Message]:
     """Messages without those of the system: the compaction carries the system state in another way."""
-    messages = (message for entry in entries if not _is_compaction(entry) for message in entry.messages)
+    messages = (message for entry in entries if not entry.is_compaction for message in entry.messages)
     return [message for message in messages if members(message).get("role") != "system"]

@@ -25,6 +25,10 @@ class ProjectedEntry(NamedTuple):
     source: Entry
     messages: list[Message]
 
+    @property
+    def is_compaction(self) -> bool:
+        return bool(members(self.source).get("type") == "compaction")
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:

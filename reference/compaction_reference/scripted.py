@@ -66,9 +66,9 @@ def compact(params: Json) -> Json:
     preparation = prepare(params["entries"], params.get("leafId", LAST), params["settings"])
     model = ScriptedModel(params)
     if preparation is None:
-        return _answer(model, lambda: {"nothing": True})
+        return answer(model, lambda: {"nothing": True})
     options = summary.Options(params.get("customInstructions"), params.get("thinkingLevel"), _source(params))
-    return _answer(
+    return answer(
         model,
         lambda: {"compaction": summary.compact(preparation, params["model"], params["settings"], options, model.ask)},
     )
@@ -90,7 +90,7 @@ def summarize_branch(params: Json) -> Json:
         stored = branch_summary.summarize(params["entries"], params["model"], options, model.ask)
         return {"aborted": True} if stored is None else {"branchSummary": stored}
 
-    return _answer(model, outcome)
+    return answer(model, outcome)
 
 
 def branch_options(params: Json) -> branch_summary.Options:
@@ -101,7 +101,7 @@ def branch_options(params: Json) -> branch_summary.Options:
     )
 
 
-def _answer(model: ScriptedModel, outcome: Callable[[], Json]) -> Json:
+def answer(model: ScriptedModel, outcome: Callable[[], Json]) -> Json:
     """What became of it. A failure is an outcome here, so that the requests made are visible."""
     reached: Any
     try:

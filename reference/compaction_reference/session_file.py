@@ -22,10 +22,13 @@ VERSION = 3
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _time_ordered_id() -> str:
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def time_ordered_id(milliseconds: int) -> str:
     """A UUID of version 7: 48 bits of milliseconds, then random bits."""
-    random_bits = uuid.uuid4().int & ((1 << 80) - 1)
-    value = (time.time_ns() // 1_000_000) << 80 | random_bits
+    value = milliseconds << 80 | uuid.uuid4().int & ((1 << 80) - 1)
     return str(uuid.UUID(int=value & ~(0xF << 76) | 0x7 << 76))
 
 
@@ -33,7 +36,7 @@ def _time_ordered_id() -> str:
 class FileMakers(Makers):
     """Also where ids of sessions and the working directory of a new header come from."""
 
-    session_id: Callable[[], str] = _time_ordered_id
+    session_id: Callable[[], str] = lambda: time_ordered_id(now_ms())
     directory: Callable[[], str] = field(default=os.getcwd)
 
 

@@ -217,13 +217,13 @@ def added_up(first: Any, second: Any) -> Json:
     return usage
 
 
-def result(preparation: Json, part: Part) -> Json:
-    """What is stored: the summary with the file lists behind it, and what the preparation found. Lists that a carried
-    summary brings along stay in it."""
+def result(preparation: Json, part: Part, kept: str = "firstKeptEntryId") -> Json:
+    """What is stored: the summary with the file lists behind it, and what the preparation found, `kept` included. Lists
+    that a carried summary brings along stay in it."""
     files = preparation["fileOperations"]
     summary = part.text + format_lists(files["readFiles"], files["modifiedFiles"])
     usage = {} if part.usage is None else {"usage": part.usage}
-    return {"summary": summary, **pick(preparation, "firstKeptEntryId", "tokensBefore"), **usage, "details": files}
+    return {"summary": summary, **pick(preparation, kept, "tokensBefore"), **usage, "details": files}
 
 
 def parts(

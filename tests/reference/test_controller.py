@@ -165,3 +165,47 @@ def test_every_member_of_a_scenario_is_on_the_page() -> None:
     names += schema["$defs"]["hook"]["properties"]["on"]["enum"]
     kinds = schemas.all_schemas()["scenario-trace"]["$defs"]["kind"]["enum"]
     assert [name for name in [*names, *kinds] if f"`{name}`" not in page] == []
+
+
+TOOL = {"name": "t", "description": "t", "parameters": {"type": "object", "properties": {}}}
+
+
+def told_anew(declared: Any) -> bool:
+    """Whether a tool that a session declares is declared again before the next message."""
+    own = {"role": "system", "content": "be kind", "toolsAdded": [declared], "timestamp": 0}
+    entry = {"type": "message", "id": "s0", "parentId": None, "timestamp": "2025-01-01T00:00:00.000Z", "message": own}
+    steps = [{"do": "prompt", "text": "one"}]
+    script = {"models": [MODEL], "tools": {"t": []}, "entries": [entry], "replies": [{"text": "fine"}], "steps": steps}
+    lines = [item["entry"].get("line") for item in scenario.run(script)["trace"] if "entry" in item]
+    return "system" in lines
+
+
+@pytest.mark.parametrize("same", [TOOL, dict(reversed(TOOL.items())), {**TOOL, "label": "t"}])
+def test_a_tool_whose_definition_is_the_same_is_not_declared_again(same: Any) -> None:
+    assert not told_anew(same)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**TOOL, "description": "other"},
+        {**TOOL, "constrainedSampling": None},
+        {**TOOL, "parameters": {"properties": {}, "type": "object"}},
+        "t",
+    ],
+)
+def test_a_tool_whose_definition_is_another_one_is_declared_again(other: Any) -> None:
+    assert told_anew(other)
+
+
+@pytest.mark.parametrize("moment", ["turn_end", "agent_before_settle"])
+@pytest.mark.parametrize(
+    "other", [{"type": "label", "targetId": "none", "label": "x"}, {"type": "session_info", "name": "n"}]
+)
+def test_a_draft_of_another_type_is_passed_over(moment: str, other: Any) -> None:
+    hook = {"on": moment, "nth": 1, "answer": {"entries": [other, {"type": "custom", "customType": "k"}]}}
+    steps = [{"do": "prompt", "text": "one"}]
+    script = {"models": [MODEL], "replies": [{"text": "fine"}], "hooks": [hook], "steps": steps}
+    trace = scenario.run(script)["trace"]
+    assert [item["entry"]["type"] for item in trace if "entry" in item] == ["message", "message", "custom"]
+    assert not [item for item in trace if "extensionError" in item]

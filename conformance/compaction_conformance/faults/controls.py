@@ -453,8 +453,7 @@ FAULTS = (
         "a navigation that was cancelled leaves the session as compacting",
         {
             "control.navigation.navigate": edited(
-                "    finally:\n        c.branch_signal = None\n        c.became_idle()",
-                "    finally:\n        c.became_idle()",
+                "    finally:\n        c.branch_signal = None", "    finally:\n        pass"
             )
         },
         ("001-hook-tree",),
@@ -519,7 +518,7 @@ FAULTS = (
         "the user's instructions do not reach the request",
         {
             f"{_COMPACTING}.compact_now": edited(
-                "_summarized(c, preparation, custom_instructions,", "_summarized(c, preparation, None,"
+                "_summarizer(c, preparation, custom_instructions,", "_summarizer(c, preparation, None,"
             )
         },
         ("000-manual",),

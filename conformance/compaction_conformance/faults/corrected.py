@@ -236,7 +236,7 @@ CORRECTIONS: dict[str, Patches] = {
     "CUT-29": {"cut_point.find_projected": given(_parted)},
     "PRE-35": {"preparation.find_projected": given(_clean)},
     "SUM-68": {"summary.accepted": given(_with_text)},
-    "SUM-69": {"scripted.ScriptedModel.ask": given(_not_aborted), "scripted._answer": given(_told_as_aborted)},
+    "SUM-69": {"scripted.ScriptedModel.ask": given(_not_aborted), "scripted.answer": given(_told_as_aborted)},
     "SUM-70": {"summary.requests_for": given(_focus_on_prefix)},
     "SUM-71": {"retry.is_retryable": given(_no_overflow)},
     "CTL-95": {"control.summarizing._KINDS": lambda right: right | {"empty": "summary_empty"}},

@@ -205,7 +205,7 @@ FAULTS = (
         "the cut moves past an input although messages that the model sees follow it",
         {
             "cut_point._is_omitted_attempt": edited(
-                "not _is_compaction(entry) and (_is_omitted(entry) or not messages_of(entry.source))",
+                "not entry.is_compaction and (_is_omitted(entry) or not messages_of(entry.source))",
                 "True",
             )
         },

@@ -54,7 +54,7 @@ REASONS = (
     Reason(
         "made ids",
         "ids and times that are made are compared by identity and order, not by value (spec/protocol.md, Values)",
-        place=r":_?time_ordered_id$|:_random_id$|:_now$|:Makers\.|:iso_text$|:new_routing_id$|:text_after_appends$",
+        place=r":_?time_ordered_id$|:_random_id$|:_now$|:now_ms$|:Makers\.|:iso_text$|:new_routing_id$|:text_after_appends$",
     ),
     Reason("prompt", "the wording of prompts is free", place=r"^prompts:"),
     Reason(
@@ -126,7 +126,7 @@ REASONS = (
         "not in a trace",
         "a trace does not show this member of a message",
         place=r"Controller\.(?:store|_store_note|_user)$|turns:(?:_not_run|_with_tool_changes)$",
-        before=r'^"(?:display|details|timestamp|toolCallId|toolName|content|type|text|name)"$',
+        before=r'^"(?:display|details|timestamp|toolCallId|toolName|content|type|text|name)"$|^pick\(message,',
     ),
     Reason(
         "not in a trace",
@@ -211,6 +211,8 @@ REASONS = (
         place=r"harness\.session_file:open_file$",
         before=r"text if finished",
     ),
+    Reason("folder", "the working directory of a new file is free (HSE-24)", place=r"_file:_created$", before=r'^"/"$'),
+    Reason("quirk", "which of its readings a QUIRK takes is free (HSU-11)", place=r"^harness\.summary:compact$"),
     Reason("no header", "neither text begins with a header", place=r"harness\.session_file:open_file$", before=r'^""$'),
     Reason(
         "quirk",
@@ -293,7 +295,6 @@ REASONS = (
         "quirk",
         "which of its readings a QUIRK takes is free (ECM-21)",
         place=r"^dates:milliseconds$",
-        before=r"^bool\(",
     ),
     Reason(
         "doubles",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
@@ -135,6 +136,7 @@ def compact_automatically(c: Controller, reason: str, *, will_retry: bool) -> bo
     if preparation is None:
         return False
     signal = c.compaction_signal = Signal()
+    summarized = _summarizer(c, preparation, None, reason, signal)
     from_extension = False
     try:
         c.around.emit({"event": "compaction_start", "reason": reason})
@@ -143,7 +145,7 @@ def compact_automatically(c: Controller, reason: str, *, will_retry: bool) -> bo
         from_extension = made is not None
         signal.check()
         if made is None:
-            made = _summarized(c, preparation, None, reason, signal)
+            made = summarized()
         signal.check()
         result = _store(c, made, from_extension, reason, will_retry)
         c.around.emit(
@@ -184,10 +186,11 @@ def compact_now(c: Controller, custom_instructions: str | None) -> Json:
         if preparation is None:
             ends_in_compaction = bool(path) and path[-1]["type"] == "compaction"
             raise Failure("already_compacted" if ends_in_compaction else "nothing_to_compact")
+        summarized = _summarizer(c, preparation, custom_instructions, "manual", signal)
         made = _from_extension(c, preparation, "manual", False, custom_instructions)
         from_extension = made is not None
         if made is None:
-            made = _summarized(c, preparation, custom_instructions, "manual", signal)
+            made = summarized()
         signal.check()
         result = _store(c, made, from_extension, "manual", False)
         c.manual_signal = None  # whoever hears of the end may send a prompt
@@ -226,10 +229,17 @@ def _from_extension(
     return compaction
 
 
-def _summarized(c: Controller, preparation: Json, focus: str | None, reason: str, signal: Signal) -> Json:
-    assert c.model is not None
+def _summarizer(c: Controller, preparation: Json, focus: str | None, reason: str, signal: Signal) -> Callable[[], Json]:
+    """Asks for the summary, later but with the model and the settings of now: an extension that is asked before may
+    choose another model for what comes after. (CTL-52)"""
+    model, resolved = c.model, settings_of(c)
     asking = Asking(c.around, c.settings, signal, {"source": "compaction", "reason": reason})
-    return summarize(asking, preparation, c.model, settings_of(c), Options(focus, c.thinking_level))
+
+    def summarized() -> Json:
+        assert model is not None
+        return summarize(asking, preparation, model, resolved, Options(focus, c.thinking_level))
+
+    return summarized
 
 
 def _store(c: Controller, made: Any, from_extension: bool, reason: str, will_retry: bool) -> Json:

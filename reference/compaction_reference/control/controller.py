@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import retry
-from ..ecma import members
+from ..ecma import members, pick
 from ..overflow import is_overflow
 from ..session import Session
 from ..system import current_system_message
@@ -156,8 +156,17 @@ class Controller:
 
         self.when_idle(now)
 
-    def navigate(self, target_id: Any, wishes: Json) -> Json:
-        return navigation.navigate(self, target_id, wishes)
+    def navigate(
+        self, target_id: Any, wishes: Json, done: Callable[[Json], None], failed: Callable[[Failure], None]
+    ) -> None:
+        """Goes elsewhere. Whoever asked hears what came of it before a compaction that ended it begins. (CTL-70)"""
+        try:
+            result = navigation.navigate(self, target_id, wishes)
+        except Failure as failure:
+            failed(failure)
+        else:
+            done(result)
+        self.became_idle()
 
     def when_idle(self, action: Callable[[], None]) -> None:
         self.after_idle.append(action)
@@ -271,11 +280,8 @@ class Controller:
         if message["role"] == "user":
             self.recovery_used = False
         if message["role"] == "custom":
-            names = ("customType", "content", "display", "details")
-            draft: Json = {"type": "custom_message"} | {name: message[name] for name in names if name in message}
-        else:
-            draft = {"type": "message", "message": message}
-        entry_id = str(self.session.append(draft)["id"])
+            return self._store_note(message)
+        entry_id = str(self.session.append({"type": "message", "message": message})["id"])
         if message["role"] == "assistant":
             self.last_answer = (message, entry_id)
             if message["stopReason"] not in ("error", "length"):
@@ -296,9 +302,9 @@ class Controller:
         for note in notes:
             self._store_note(note)
 
-    def _store_note(self, message: Message) -> None:
-        names = ("customType", "content", "display", "details")
-        self.session.append({"type": "custom_message"} | {name: message[name] for name in names if name in message})
+    def _store_note(self, message: Message) -> str:
+        own = pick(message, "customType", "content", "display", "details")
+        return str(self.session.append({"type": "custom_message", **own})["id"])
 
     def _user(self, text: str) -> Message:
         return {"role": "user", "content": [{"type": "text", "text": text}], "timestamp": self.around.now()}

@@ -37,7 +37,6 @@ def navigate(c: Controller, target_id: Any, wishes: Json) -> Json:
         return _navigate(c, target, old_leaf_id, wishes, c.branch_signal)
     finally:
         c.branch_signal = None
-        c.became_idle()
 
 
 def _navigate(c: Controller, target: Any, old_leaf_id: Any, wishes: Json, signal: Signal) -> Json:

@@ -268,7 +268,11 @@ class Player:
     def _do_navigate(self, action: Any) -> None:
         self.focus = action.get("customInstructions")
         wishes = pick(action, "summarize", "customInstructions", "replaceInstructions", "label")
-        result = self.controller.navigate(action["target"], wishes)
+        self.controller.navigate(
+            action["target"], wishes, self._arrived, lambda failure: self._refused("navigate", failure)
+        )
+
+    def _arrived(self, result: Json) -> None:
         leaf = {"leafId": self.controller.session.leaf["leafId"]}
         if "editorText" in result:
             result["editorText"] = cut(result["editorText"])

@@ -5,8 +5,9 @@ A turn follows when tools were called, when messages are queued, or when an exte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..ecma import json_text, members, pick
 from ..messages import to_llm
 from ..system import current_system_message
 from ..types import Json, Message
@@ -139,11 +140,13 @@ def _drain(c: Controller, name: str) -> list[Message]:
 
 
 def _with_tool_changes(c: Controller, pending: list[Message]) -> list[Message]:
-    """The messages, with the system message that declares tools the model does not know of and takes back others."""
-    current = current_system_message([*c.messages(), *pending])
-    known: list[Json] = (current or {}).get("toolsAdded", [])
-    added = [tool for tool in c.tools if tool not in known]
-    removed = [{"name": tool["name"]} for tool in known if tool not in c.tools]
+    """The messages, with the system message that declares tools the model does not know of and takes back others. A
+    tool whose definition changed is among both. (CTL-04)"""
+    current = current_system_message([*c.messages(), *pending]) or {}
+    known = {_definition(tool): members(tool) for tool in current.get("toolsAdded", [])}
+    wanted = {_definition(tool): tool for tool in c.tools}
+    added = [tool for definition, tool in wanted.items() if definition not in known]
+    removed = [pick(tool, "name") for definition, tool in known.items() if definition not in wanted]
     changes = ({"toolsAdded": added} if added else {}) | ({"toolsRemoved": removed} if removed else {})
     if not changes:
         return pending
@@ -152,3 +155,8 @@ def _with_tool_changes(c: Controller, pending: list[Message]) -> list[Message]:
         return [message | changes if index == system[-1] else message for index, message in enumerate(pending)]
     update = {"role": "system", "content": "", **changes, "timestamp": c.around.now()}
     return [update, *pending]
+
+
+def _definition(tool: Any) -> str:
+    """What a model reads of a tool, as JSON text: other members do not count, the order inside of a schema does."""
+    return json_text(pick(members(tool), "name", "description", "parameters", "constrainedSampling"))

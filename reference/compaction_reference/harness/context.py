@@ -12,6 +12,7 @@ from typing import Any
 from ..dates import milliseconds
 from ..ecma import is_number, iterate, members, or_null, pick, truthy
 from ..errors import malformed
+from ..projection import newest_compaction
 from ..types import Entry, Json, Message
 
 _HIDDEN_STOP_REASONS = ("error", "aborted", "deferred")
@@ -21,12 +22,6 @@ def context_entries(path: Sequence[Entry]) -> list[Entry]:
     """The newest compaction and what follows it; the whole path where there is none."""
     compaction_at = newest_compaction(path)
     return list(path[compaction_at or 0 :])
-
-
-def newest_compaction(path: Sequence[Entry]) -> int | None:
-    """Position of the last compaction on the path."""
-    positions = (at for at in range(len(path) - 1, -1, -1) if members(path[at]).get("type") == "compaction")
-    return next(positions, None)
 
 
 def context_messages(path: Sequence[Entry]) -> list[Message]:

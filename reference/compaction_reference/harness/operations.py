@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import EDITION, __version__, file_operations, messages, serialization, settings, tokens
-from ..ecma import or_null, to_number
-from ..params import checked, file_content
+from ..calling import called
+from ..ecma import to_number
+from ..params import file_content
 from ..types import LAST, Json
 from . import NAME, PROFILE, branch_summary, cut_point, preparation, scripted, session, session_file, storage
 from . import context as harness_context
@@ -31,15 +32,11 @@ def describe() -> Json:
 
 def call(method: str, params: Json) -> Json:
     """The result of an operation. Raises KeyError for an unknown name and `errors.Refusal` where the rules refuse."""
-    return OPERATIONS[method](checked(params))
+    return called(OPERATIONS[method], params)
 
 
 def _path(params: Json) -> list[Any]:
     return storage.path_of(params["entries"], params.get("leafId", LAST))
-
-
-def _finite(result: Json) -> Json:
-    return {name: or_null(value) if isinstance(value, float) else value for name, value in result.items()}
 
 
 def _session_parse(params: Json) -> Json:
@@ -61,7 +58,7 @@ def _branch_collect(params: Json) -> Json:
 
 def _branch_prepare(params: Json) -> Json:
     prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
-    return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
+    return {"messages": prepared.messages, "totalTokens": prepared.total_tokens, **prepared.files}
 
 
 def _files_lists(params: Json) -> Json:
@@ -76,9 +73,9 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "projection/entries": lambda p: {"entries": harness_context.context_entries(_path(p))},
     "projection/messages": lambda p: {"messages": harness_context.context_messages(_path(p))},
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
-    "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
-    "tokens/of_message": lambda p: {"tokens": or_null(harness_tokens.of_message(p["message"]))},
-    "tokens/of_context": lambda p: _finite(harness_tokens.of_context(p["messages"])),
+    "tokens/from_usage": lambda p: {"tokens": tokens.from_usage(p["usage"])},
+    "tokens/of_message": lambda p: {"tokens": harness_tokens.of_message(p["message"])},
+    "tokens/of_context": lambda p: harness_tokens.of_context(p["messages"]),
     "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
     "trigger/should_compact": lambda p: {
         "compact": settings.should_compact(p["contextTokens"], p["contextWindow"], p["settings"])

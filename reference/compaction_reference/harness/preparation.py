@@ -10,9 +10,10 @@ from typing import Any
 
 from ..ecma import iterate, members, number_of, or_null
 from ..file_operations import FileOperations
+from ..projection import newest_compaction
 from ..types import Entry, Json, Message
 from . import cut_point
-from .context import context_messages, newest_compaction, summary_message
+from .context import context_messages, summary_message
 from .tokens import of_context
 
 

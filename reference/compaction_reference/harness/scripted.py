@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ..scripted import ScriptedModel, Thrown, branch_options
-from ..summary import Options, SummaryFailed
+from ..scripted import ScriptedModel, answer, branch_options
+from ..summary import Options
 from ..types import Entry, Json
 from . import branch_summary, summary
 from .preparation import prepare
@@ -36,14 +35,12 @@ def summarize_branch(params: Json) -> Json:
 
 
 def _answer(model: ScriptedModel, outcome: Callable[[], Json]) -> Json:
-    """What became of it. A failure is an outcome here, so that the requests made are visible."""
-    reached: Any
-    try:
-        reached = outcome()
-    except summary.SummaryAborted:
-        reached = {"aborted": True}
-    except SummaryFailed as failure:
-        reached = {"error": {"kind": failure.kind, "message": str(failure)}}
-    except Thrown as thrown:
-        reached = {"error": {"kind": "thrown", "message": str(thrown)}}
-    return {"requests": model.requests, "retries": model.retries, "outcome": reached}
+    """What became of it, and that it was stopped is an outcome too."""
+
+    def reached() -> Json:
+        try:
+            return outcome()
+        except summary.SummaryAborted:
+            return {"aborted": True}
+
+    return answer(model, reached)

@@ -5,26 +5,15 @@ This is the one place, with `legacy_file` and `session_file`, where ids and time
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ecma import members, pick
 from ..errors import Refusal
+from ..session_file import now_ms, time_ordered_id
 from ..types import Entry, Json, Leaf
 from .storage import Storage, Write, in_memory, numbered, tip_write
-
-
-def time_ordered_id(milliseconds: int) -> str:
-    """A UUID of version 7: 48 bits of milliseconds, then random bits."""
-    value = milliseconds << 80 | uuid.uuid4().int & ((1 << 80) - 1)
-    return str(uuid.UUID(int=value & ~(0xF << 76) | 0x7 << 76))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +21,7 @@ class Makers:
     """Where ids and times come from; `new_id` is given the time in milliseconds that the id is to carry."""
 
     new_id: Callable[[int], str] = time_ordered_id
-    now: Callable[[], int] = _now
+    now: Callable[[], int] = now_ms
 
 
 def transaction(draft: Any, tip: Any, new_id: str) -> list[Write]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ecma import members, pick, string, truthy
-from ..file_operations import format_lists
-from ..summary import NO_HISTORY, TURN_HEADING, Options, Part, Request, SummaryFailed, added_up, parts, requests_for
+from ..ecma import members, string, truthy
+from ..summary import Options, Part, Request, SummaryFailed, merged, parts, requests_for, result
 from ..system import content_text
 from ..types import Json, Message
 
@@ -33,25 +32,7 @@ def accepted(reply: Message, what: str) -> Part:
 def compact(preparation: Json, model: Any, settings: Any, options: Options, ask: Callable[[Request], Message]) -> Json:
     """The compaction of a preparation: `summary`, `tokensBefore`, `retainedTail`, `usage`, `details`. The history is
     asked for first, and when that fails nothing more is. Raises `SummaryFailed`, `SummaryAborted`, and whatever `ask`
-    raises."""
+    raises. Where no history was asked for, a previous summary is lost."""
     history, turn_prefix = parts(requests_for(preparation, model, settings, options), ask, accepted)
-    return _result(preparation, _merged(history, turn_prefix))
-
-
-def _merged(history: Part | None, turn_prefix: Part | None) -> Part:
-    """One summary from the parts. Where no history was asked for, a fixed text stands in its place, even where there is
-    a previous summary: that one is lost."""
-    if turn_prefix is None:
-        assert history is not None
-        return history
-    if history is None:
-        return Part(NO_HISTORY + TURN_HEADING + turn_prefix.text, turn_prefix.usage)
-    usage = added_up(history.usage, turn_prefix.usage) if truthy(history.usage) else turn_prefix.usage
-    return Part(history.text + TURN_HEADING + turn_prefix.text, usage)
-
-
-def _result(preparation: Json, part: Part) -> Json:
-    files = preparation["fileOperations"]
-    summary = part.text + format_lists(files["readFiles"], files["modifiedFiles"])
-    usage = {} if part.usage is None else {"usage": part.usage}
-    return {"summary": summary, **pick(preparation, "tokensBefore", "retainedTail"), **usage, "details": files}
+    part = merged({**preparation, "previousSummary": None}, history, turn_prefix)
+    return result(preparation, part, kept="retainedTail")

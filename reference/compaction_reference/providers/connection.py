@@ -3,11 +3,14 @@ with a limit on bytes and on time. What goes wrong on the way is a `Lost`."""
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from threading import Timer
+from typing import Any
 
 import httpx
 
@@ -16,6 +19,7 @@ from .target import Request, Target
 
 MAX_BODY_BYTES = 4 << 20
 MAX_SECONDS = 600.0
+_OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class Lost(Exception):
@@ -46,12 +50,17 @@ class Answer:
                 if size > MAX_BODY_BYTES:
                     raise Failed(f"The response has more than {MAX_BODY_BYTES} bytes")
                 yield chunk
-                if time.monotonic() > self._deadline:
-                    raise Lost(started=True, silent=True)
+                if self._is_over():
+                    break
         except httpx.TimeoutException:
             raise Lost(started=True, silent=True) from None
         except (httpx.TransportError, httpx.StreamError):
-            raise Lost(started=True, silent=False) from None
+            raise Lost(started=True, silent=self._is_over()) from None
+        if self._is_over():  # a body can look whole when the connection was shut down
+            raise Lost(started=True, silent=True)
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._deadline
 
     def text(self) -> str:
         """The whole body as text; bytes that are no UTF-8 are replaced, a byte order mark is dropped."""
@@ -65,23 +74,44 @@ def post(target: Target, request: Request) -> Iterator[Answer]:
     deadline = time.monotonic() + limit
     headers = {"accept-encoding": "identity", "connection": "close", **request.headers}
     seconds = min(target.timeout, limit)
-    with httpx.Client(verify=_trusted(), timeout=seconds, trust_env=False, follow_redirects=False) as client:
+    client = httpx.Client(verify=_trusted(), timeout=seconds, trust_env=False, follow_redirects=False)
+    with client, _shut_down_at(deadline) as trace:
         url = target.base_url.rstrip("/") + request.path
         try:
-            wire = client.build_request("POST", url, json=request.body, headers=headers)
+            wire = client.build_request("POST", url, json=request.body, headers=headers, extensions={"trace": trace})
             response = client.send(wire, stream=True)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url[:200]!r} is no address: {error}") from None
         except httpx.TimeoutException:
             raise Lost(started=False, silent=True) from None
         except httpx.TransportError:
-            raise Lost(started=False, silent=False) from None
+            raise Lost(started=False, silent=time.monotonic() >= deadline) from None
         try:
-            if time.monotonic() > deadline:  # the headers alone took so long
-                raise Lost(started=False, silent=True)
             yield Answer(response, deadline)
         finally:
             response.close()
+
+
+@contextmanager
+def _shut_down_at(deadline: float) -> Iterator[Callable[[str, Any], None]]:
+    """Shuts the connection down at the deadline; what it yields is the extension `trace`, by which httpx hands over the
+    socket. The time limit of httpx itself is one on the wait for each piece, and headers can drip in."""
+    with ExitStack() as timers:
+
+        def trace(event: str, told: Any) -> None:
+            if event in _OPENED:
+                opened = told["return_value"].get_extra_info("socket")
+                timer = Timer(deadline - time.monotonic(), _shut_down, [opened])
+                timer.daemon = True
+                timers.callback(timer.cancel)
+                timer.start()
+
+        yield trace
+
+
+def _shut_down(opened: socket.socket) -> None:
+    with suppress(OSError):  # closed already
+        opened.shutdown(socket.SHUT_RDWR)
 
 
 @cache

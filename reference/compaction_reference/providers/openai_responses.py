@@ -42,7 +42,9 @@ def read(answer: Answer, reply: Reply) -> None:
 
 
 def _read_event(event: Any, reply: Reply) -> None:
-    kind, key, item = string(member(event, "type")), string(member(event, "output_index")), member(event, "item")
+    kind, key, item = member(event, "type"), string(member(event, "output_index")), member(event, "item")
+    if not isinstance(kind, str):
+        return
     if kind == "response.output_item.added" and (made := _KINDS.get(string(member(item, "type")))):
         call_id = f"{string_of(item, 'call_id')}|{string_of(item, 'id')}"
         reply.add(key, made, member(item, "arguments"), id=call_id, name=member(item, "name"))
