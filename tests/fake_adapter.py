@@ -59,11 +59,21 @@ def misbehave(request: dict[str, Any], params: dict[str, Any]) -> None:
             write(b"[" * 200_000 + b"]" * 200_000 + b"\n")
         case "nan":
             answer(request, result=float("nan"))
+        case "beyond":
+            number = params["number"].encode()
+            write(b'{"jsonrpc":"2.0","id":%d,"result":{"n":%s}}\n' % (request["id"], number))
         case "wrong id":
             answer({"id": request["id"] + 1000}, result={})
         case "twice":
             answer(request, result={"n": params["n"]})
             answer(request, result={"n": params["n"]})
+        case "twice, late":
+            answer(request, result={"n": params["n"]})
+            time.sleep(0.2)
+            answer(request, result={"n": params["n"]})
+        case "log":
+            print(params["words"], file=sys.stderr, flush=True)
+            answer(request, error={"code": -32603, "message": "no"})
         case "id in text":
             answer({"id": str(request["id"])}, result={})
         case "id is null":

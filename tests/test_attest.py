@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from compaction_conformance.attest import expectation_from
+import pytest
+
+from compaction_conformance.attest import attest_file, expectation_from
+from compaction_conformance.connect import Settings, connect
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Error, Result, read_expectation
+from compaction_conformance.spec import Spec
+from samples import vector
 
 _PROMPT = "<conversation>\n[User]: a\n\n[Assistant]: b\n</conversation>\n\nSummarise this, please."
 
@@ -59,6 +67,68 @@ def test_what_the_oracle_made_up_is_any_id_and_any_time() -> None:
     made = {"id": "0a1b2c3d", "timestamp": "2025-01-02T03:04:05.678Z", "at": 1735787045678}
     assert expected(Result(made)) == {"id": "<id:1>", "timestamp": "<time:1>", "at": "<ms:1>"}
     assert expectation_from(Result(made), made)["result"] == {**made, "at": 1735787045678}
+
+
+def test_times_of_two_entries_are_equal_by_chance_alone() -> None:
+    at = "2025-01-02T03:04:05.678Z"
+    entries = [
+        {"id": name, "timestamp": at, "message": {"timestamp": 1735787045678}} for name in ("0a1b2c3d", "1a1b2c3d")
+    ]
+    assert expected(Result({"entries": entries})) == {
+        "entries": [
+            {"id": "<id:1>", "timestamp": "<time:1>", "message": {"timestamp": "<ms:1>"}},
+            {"id": "<id:2>", "timestamp": "<time:2>", "message": {"timestamp": "<ms:2>"}},
+        ]
+    }
+    lines = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+    first, second, last = expected(Result({"content": lines}))["content"]["$lines"]
+    assert (first["timestamp"], second["timestamp"], last) == ("<time:1>", "<time:2>", "")
+
+
+def test_a_time_of_an_entry_is_the_same_in_all_of_it() -> None:
+    at = "2025-01-02T03:04:05.678Z"
+    entry = {"timestamp": at, "systemMessage": {"timestamp": 1735787045678, "at": at}}
+    assert expected(Result({"entry": entry}))["entry"] == {
+        "timestamp": "<time:1>",
+        "systemMessage": {"timestamp": "<ms:1>", "at": "<time:1>"},
+    }
+
+
+def test_a_time_that_is_none_of_the_calendar_is_expected_as_it_is() -> None:
+    assert expected(Result({"timestamp": "2025-99-99T99:99:99.999Z"})) == {"timestamp": "2025-99-99T99:99:99.999Z"}
+
+
+def deep_entry(depth: int) -> dict[str, Any]:
+    data: Any = "x"
+    for _ in range(depth):
+        data = [data]
+    time = "2025-01-01T00:00:01.000Z"
+    return {"type": "custom", "customType": "c", "data": data, "id": "e1", "parentId": None, "timestamp": time}
+
+
+def attested(operation: str, params: Any, folder: Path, spec: Spec) -> Any:
+    """The expectation that the reference's answer is made to."""
+    one = vector(id="SES-sample", requirements=["SES-01"], operation=operation, params=params, expect=None)
+    path = folder / "sample.json"
+    path.write_text(json.dumps({"chapter": "session-format", "vectors": [one]}))
+    assert attest_file(path, connect("reference", Settings()), spec, fill=True) == []
+    return json.loads(path.read_text())["vectors"][0]["expect"]
+
+
+def test_an_answer_that_is_nested_too_deeply_is_one_error(tmp_path: Path, spec: Spec) -> None:
+    with pytest.raises(InvalidInput, match=r"sample\.json: SES-sample|nested too deeply") as caught:
+        attested("session/path", {"entries": [deep_entry(800)]}, tmp_path, spec)
+    assert str(caught.value).count("\n") == 1
+
+
+def test_a_line_that_is_nested_too_deeply_is_expected_as_text(tmp_path: Path, spec: Spec) -> None:
+    header = {"type": "session", "version": 3, "id": "s", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/w"}
+    content = "".join(f"{json.dumps(line)}\n" for line in (header, deep_entry(800)))
+    label = {"type": "label", "targetId": "e1", "label": "a"}
+    expect = attested("session/write", {"content": content, "drafts": [label]}, tmp_path, spec)
+    _, deep, made, _ = expect["result"]["content"]["$lines"]
+    assert deep == json.dumps(deep_entry(800))
+    assert (made["id"], made["timestamp"]) == ("<id:1>", "<time:1>")
 
 
 def test_the_folder_of_a_new_session_is_any_folder() -> None:

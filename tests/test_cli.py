@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -18,6 +20,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.fault_run import write_pinned
 from compaction_conformance.mutation import mutants
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.report import write_json_lines
 from compaction_conformance.spec import load_spec
 from compaction_conformance.traceability import write_json as write_rules
 from compaction_conformance.trivial import write_recorded
@@ -161,6 +164,58 @@ def test_smoke_asks_one_vector_an_operation(cli: Cli) -> None:
     assert "overflow/is_overflow" in out
 
 
+DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
+
+
+def test_smoke_passes_nothing_that_was_not_run(cli: Cli) -> None:
+    code, out, _ = cli("smoke", "--implementation", DYING, "--restarts", "0", "--failures", "0")
+    assert code == 3
+    assert "ok  " not in out
+    assert out.count("FAIL tokens/") >= 5
+    assert re.search(r"incomplete: \d+ not run: the restart budget is spent", out)
+
+
+def test_an_incomplete_run_says_why(cli: Cli, tmp_path: Path) -> None:
+    files = ("--json", "report.jsonl", "--junit", "report.xml")
+    code, out, _ = cli("run", "--implementation", DYING, "--restarts", "1", "--only", "TOK-usage-*", *files)
+    assert code == 3
+    lines = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+    unrun = [line for line in lines if line.get("status") == "not_run"]
+    assert f"incomplete ({len(unrun)} not run: the restart budget is spent), 0 of " in out.splitlines()[-1]
+    assert {line["reason"] for line in unrun} == {"the restart budget is spent"}
+    assert [schemas.first_error("report", line) for line in lines] == [None] * len(lines)
+    skipped = [case.get("message") for case in ElementTree.parse(tmp_path / "report.xml").iter("skipped")]
+    assert skipped == ["not run: the restart budget is spent"] * len(unrun)
+
+
+def test_a_run_without_a_vector_to_ask_says_so(cli: Cli) -> None:
+    words = ("--implementation", "python:wrong:partial", "--only", "overflow", "--declared-only")
+    assert "incomplete (no vector was asked)" in cli("run", *words)[1]
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """Every line as JSON that knows no infinities."""
+    return [json.loads(line, parse_constant=pytest.fail) for line in path.read_text().splitlines()]
+
+
+def test_a_number_or_a_depth_that_json_has_not_is_told_as_text(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    write_json_lines(tmp_path / "report.jsonl", [{"got": float("inf")}, {"want": deep, "level": "MUST"}])
+    first, second = json_lines(tmp_path / "report.jsonl")
+    assert first == {"got": "Infinity"}
+    assert second == {"want": "a value that is nested too deeply to be shown", "level": "MUST"}
+
+
+def test_a_line_with_a_number_that_no_double_holds_is_a_failure_and_the_run_goes_on(cli: Cli, tmp_path: Path) -> None:
+    words = ("--implementation", "python:wrong:writes_beyond", "--only", "session/write", "--json", "report.jsonl")
+    code, _, _ = cli("run", *words)
+    lines = json_lines(tmp_path / "report.jsonl")
+    assert (code, lines[-1]["exitCode"]) == (1, 1)
+    assert {line["want"] for line in lines if line.get("got") == "Infinity"} >= {"<time:1>"}
+
+
 def test_list_shows_vectors_chapters_requirements_operations_implementations(cli: Cli) -> None:
     assert "PRJ-fold-retain-none" in cli("list")[1]
     assert "projection" in cli("list", "--chapters")[1]
@@ -224,6 +279,41 @@ def test_a_record_that_cannot_be_written_is_one_error_and_leaves_the_old_one(
     with pytest.raises(InvalidInput, match="cannot be written"):
         write(tmp_path / "record.json", {})
     assert (tmp_path / "record.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("overflow", "agree", "reference", "reference", "--texts", "0"),
+        ("search", "--examples", "0"),
+        ("mutate", "-n", "0", "cut_point"),
+        ("compare", "reference", "reference", "s.jsonl", "--sample", "0"),
+        ("growth", "--entries", "0"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_number_of_none_is_refused(words: tuple[str, ...], cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli(*words)
+    assert end.value.code == 2
+    assert "must be more than 0" in capsys.readouterr().err
+
+
+def test_a_search_that_asked_nothing_is_incomplete(cli: Cli) -> None:
+    code, out, _ = cli("search", "--seconds", "0.000001")
+    assert code == 3
+    assert "incomplete: no example was asked" in out
+
+
+def test_what_is_written_to_a_pipe_or_a_link_arrives_there(tmp_path: Path) -> None:
+    for link, target in (("out", "/proc/self/fd/1"), ("link", "real.json")):
+        (tmp_path / link).symlink_to(target)
+    score = f"{sys.executable} -m compaction_conformance.cli overflow score --json"
+    command = f"{score} out | tail -1; {score} link >/dev/null; ls"
+    run = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert run.stdout.splitlines() == ["}", "link", "out", "real.json"]
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())
 
 
 # How a failure is repeated
@@ -305,7 +395,8 @@ def test_a_sweep_can_be_run_alone(cli: Cli) -> None:
 def test_replay_says_what_is_not_judged(name: str, words: str, cli: Cli, tmp_path: Path) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tokens/from_usage", "params": {"usage": {"input": 123}}}
     (tmp_path / f"{name}.jsonl").write_text(json.dumps(request) + "\n")
-    _, out, _ = cli("replay", f"{name}.jsonl")
+    code, out, _ = cli("replay", f"{name}.jsonl")
+    assert code == 3
     assert "  not judged: " in out
     assert words in out
 

@@ -89,6 +89,16 @@ def test_two_that_die_on_everything_do_not_agree(cli: Cli) -> None:
     assert out.count('{"exited": "ended with exit code 9"}') == 2
 
 
+def test_two_that_fail_without_a_refusal_do_not_agree() -> None:
+    def fail(_: Any, __: Any) -> Any:
+        raise ZeroDivisionError
+
+    found = compare_file(side({"cut/find": fail}), side({"cut/find": fail}), SESSION).first
+    assert found is not None
+    assert found.operation == "cut/find"
+    assert found.difference.pointer == ""
+
+
 def test_who_cannot_be_asked_any_more_leaves_the_comparison_incomplete(cli: Cli) -> None:
     code, out, _ = cli("reference", DYING, SESSION, SESSION, "--restarts", "0")
     assert code == 3

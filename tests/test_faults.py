@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from compaction_conformance import fault_run
+from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.fault_run import Caught
 from compaction_conformance.faults import FAULTS, NEAR, SEED_CHAPTERS, Fault
@@ -16,6 +17,7 @@ from compaction_conformance.faults.fault import Patched, edited
 from compaction_conformance.run import run
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
+from compaction_conformance.verbs import proof
 from compaction_conformance.verbs.proof import proof_dir
 
 PINNED = proof_dir() / "faults.json"
@@ -87,6 +89,21 @@ def test_a_vector_that_no_longer_catches_is_an_error() -> None:
     fault = FAULTS["FLT-cut-keeps-all"]
     found = fault_run.problems([Caught(fault, ("CUT-a",), 2)], {fault.id: ["CUT-a", "CUT-b"]}, whole=False)
     assert found == ["FLT-cut-keeps-all: CUT-b caught it and does not any more"]
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_catches_less_is_not_pinned(lost: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = FAULTS["FLT-fold-oldest"]
+    (tmp_path / "PROOF.md").touch()
+    before = ("PRJ-a", "PRJ-b") if lost else ("PRJ-a",)
+    fault_run.write_pinned(tmp_path / "faults.json", [Caught(fault, before, 3)])
+    old = (tmp_path / "faults.json").read_bytes()
+    monkeypatch.setattr(proof, "FAULTS", {fault.id: fault})
+    monkeypatch.setattr(fault_run, "FAULTS", {fault.id: fault})
+    monkeypatch.setattr(proof, "proof_dir", lambda: tmp_path)
+    monkeypatch.setattr(fault_run, "catch", lambda fault, _: Caught(fault, ("PRJ-a", "PRJ-c"), 3))
+    assert main(["faults", "--pin"]) == lost
+    assert ((tmp_path / "faults.json").read_bytes() == old) == lost
 
 
 def test_a_fault_that_nothing_catches_is_an_error() -> None:

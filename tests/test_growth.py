@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import wrong
+from compaction_conformance import growth
 from compaction_conformance.cli import main
 from compaction_conformance.growth import Curve, Point, drawn
+from compaction_conformance.implementation import Implementation, Request, call
 
 
 def curve(*seconds: float) -> Curve:
@@ -48,7 +51,36 @@ def test_growth_from_no_entries_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "--entries: must be more than 0" in capsys.readouterr().err
 
 
-def test_a_quadratic_walk_is_advised_against(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["growth", "--implementation", "python:wrong:walks_slowly", "--entries", "400", "--strict"])
-    assert "session/path: super-linear" in capsys.readouterr().out
-    assert code == 1
+def looks_taken(side: Implementation, request: Request) -> float:
+    """The work of a request: how many entries the slow walk looks at; whoever else answers looks at each once."""
+    before = wrong.looks["taken"]
+    call(side, request)
+    return wrong.looks["taken"] - before or request.params_text.count('"parentId"')
+
+
+@pytest.mark.parametrize(("name", "word", "code"), [("walks_slowly", "super-linear", 1), ("counts_bytes", "linear", 0)])
+def test_a_quadratic_walk_is_advised_against(
+    name: str, word: str, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth, "_timed", looks_taken)  # a clock would tell how busy the machine is
+    assert main(["growth", "--implementation", f"python:wrong:{name}", "--entries", "40", "--strict"]) == code
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(";")[0] for line in told if line.startswith("session/path")] == [f"session/path: {word}"]
+
+
+def test_the_sizes_take_turns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def noted(side: Implementation, request: Request) -> float:
+        asked.append(request.params_text.count('"parentId"'))
+        return 1.0
+
+    monkeypatch.setattr(growth, "_timed", noted)
+    monkeypatch.setattr(growth, "PROBES", {"session/path": growth.PROBES["session/path"]})
+    assert main(["growth", "--entries", "20"]) == 0
+    assert asked[::2] == [20, 40, 80] * 5
+
+
+def test_an_operation_that_is_refused_is_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["growth", "--implementation", "python:wrong:refuses_paths", "--entries", "20"]) == 3
+    assert 'session/path: not measured, 20 entries: {"error"' in capsys.readouterr().out

@@ -136,7 +136,7 @@ def test_nonsense_is_a_finding_and_never_a_traceback(answer: Any) -> None:
 
 
 def test_an_operation_that_is_missing_is_one_clear_error() -> None:
-    with pytest.raises(InvalidInput, match="B does not declare session/write"):
+    with pytest.raises(InvalidInput, match=r"^B: .* does not declare session/write"):
         handed(side(), side(without=["session/write"]))
 
 
@@ -149,6 +149,9 @@ def test_a_file_that_is_no_session_is_refused_by_both(tmp_path: Path) -> None:
     file.write_text("no session\n")
     result = handed(side(), side(), [file])
     assert (result.refused, result.findings) == (1, [])
+    assert "nothing was handed over" in result.incomplete
+    assert "0 of 1 sessions handed over" in report(result, ("A", "B"), 1.0)
+    assert handed(side(), side(), [file, FILES[0]]).incomplete == ""
     with pytest.raises(InvalidInput, match="cannot be read"):
         handed(side(), side(), [tmp_path / "absent.jsonl"])
 

@@ -24,7 +24,7 @@ def test_len(vector):
     assert len(vector) == 2
 
 def test_what_is_there(request):
-    for name in ("implementation", "outcome_for", "failure_text", "strict"):
+    for name in ("implementation", "outcome_for", "failure_text", "pass_if_met", "strict"):
         with pytest.raises(pytest.FixtureLookupError):
             request.getfixturevalue(name)
 """
@@ -34,6 +34,19 @@ def pytest_addoption(parser):
 
 def pytest_report_header(config):
     return f"profile is {config.getoption('--profile')}"
+"""
+
+DIES_ONCE = """
+import json, pathlib, sys
+from compaction_reference.operations import describe
+
+started = pathlib.Path("started")
+if started.exists():
+    sys.exit("it does not start any more")
+started.touch()
+request = json.loads(sys.stdin.readline())
+print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": describe()}), flush=True)
+sys.stdin.readline()
 """
 
 
@@ -98,3 +111,20 @@ def test_a_failure_under_pytest_tells_how_to_repeat_it(write_vectors: Callable[.
 def test_advice_fails_the_suite_when_it_is_strict(options: tuple[str, ...], code: int, tmp_path: Path) -> None:
     found = run(tmp_path, *SUITE, "--only", "OVF-62", *options)
     assert found[0] == code, found[1]
+
+
+@pytest.mark.parametrize(
+    ("module", "only"),
+    [
+        ("test_vectors", "TOK-01"),
+        ("test_overflow_corpus", "RSP-anthropic-*"),
+        ("test_sessions", "SWEEP-first-steps-*"),
+    ],
+)
+def test_what_was_not_run_fails_the_suite(module: str, only: str, tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(DIES_ONCE)
+    words = ("--pyargs", f"compaction_conformance.suite.{module}", "-k", "not without_a_socket", "--only", only)
+    code, out = run(tmp_path, *words, "--implementation", f"{sys.executable} dies.py")
+    assert code == 1, out
+    assert "passed" not in out.splitlines()[-1]
+    assert "not run: it could not be started again" in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,9 @@ def around(what: dict[str, Any], **options: Any) -> Reply:
         ({"do": "flood"}, "invalid_json", "not JSON"),
         ({"do": "deep"}, "invalid_json", "nested too deeply"),
         ({"do": "nan"}, "invalid_json", "NaN is no JSON"),
+        ({"do": "beyond", "number": "1e400"}, "schema_violation", "a number that no double holds"),
+        ({"do": "beyond", "number": "-1e400"}, "schema_violation", "-1e400"),
+        ({"do": "beyond", "number": "9" * 5000}, "schema_violation", "a number that no double holds"),
         ({"do": "wrong id"}, "wrong_id", "is due"),
         ({"do": "twice", "n": 40}, "wrong_id", "a second answer"),
         ({"do": "id in text"}, "schema_violation", "/id"),
@@ -110,6 +114,28 @@ def test_the_last_answer_given_twice_is_noticed() -> None:
     assert replies[1].failure == "wrong_id"
 
 
+def test_an_answer_given_twice_to_a_request_alone_is_noticed() -> None:
+    (reply,) = ask(start(), {"do": "twice", "n": 1})
+    assert isinstance(reply, Broken)
+    assert reply.failure == "wrong_id"
+
+
+def test_a_second_answer_is_noticed_where_requests_are_made_one_at_a_time() -> None:
+    side = start()
+    assert call(side, Request("tokens/of_message", '{"n":0}')) == Result({"n": 0})
+    assert call(side, Request("tokens/of_message", '{"do":"twice, late","n":1}')) == Result({"n": 1})
+    reply = call(side, Request("tokens/of_message", '{"n":2}'))
+    assert isinstance(reply, Broken)
+    assert reply.failure == "wrong_id"
+    assert "a second answer" in reply.detail
+    assert call(side, Request("tokens/of_message", '{"n":3}')) == Result({"n": 3})
+    side.close()
+
+
+def test_a_number_of_many_digits_that_a_double_holds_is_an_answer() -> None:
+    assert ask(start(), {"do": "beyond", "number": "0." + "1" * 5000}) == [Result({"n": float("0." + "1" * 5000)})]
+
+
 def test_a_crash_that_does_not_come_again_is_still_reported(tmp_path: Path) -> None:
     replies = ask(start(), {"do": "exit once", "marker": str(tmp_path / "marker"), "n": 0}, *map(fine, range(1, 9)))
     assert isinstance(replies[0], Broken)
@@ -124,6 +150,28 @@ def test_the_log_keeps_the_tail_of_stderr() -> None:
     assert side.log.endswith("leaving with 3\n")
     assert len(side.log) < 10_000
     side.close()
+
+
+def test_the_log_is_that_of_the_process_that_gave_the_reply() -> None:
+    side = start()
+    asked = [{"do": "exit", "code": 3}, {"do": "refuse", "kind": "not_editable"}, {"do": "log", "words": "of this one"}]
+    logs = [side.log for _ in side.answers(Request("tokens/of_message", json.dumps(params)) for params in asked)]
+    side.close()
+    assert logs[0] == "leaving with 3\n"
+    assert "leaving" not in logs[1]
+    assert logs[2] == "of this one\n"
+
+
+def test_an_adapter_that_is_closed_is_not_started_again() -> None:
+    side = start()
+    replies: list[Reply] = []
+    waiting = threading.Thread(target=lambda: replies.extend(ask(side, {"do": "hang"}, fine(1))))
+    waiting.start()
+    time.sleep(0.2)
+    side.close()
+    waiting.join(4)
+    assert [type(reply) for reply in replies] == [Broken, NotRun]
+    assert side._restarts_left == 99
 
 
 def test_a_spent_restart_budget_leaves_the_rest_unrun() -> None:

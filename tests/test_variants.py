@@ -159,6 +159,15 @@ def test_an_error_that_depends_on_ids_is_found() -> None:
     assert found["VARIANT-ids-renamed-session-tree"].verdict.failure == "unexpected_error"
 
 
+def test_an_error_without_a_refusal_agrees_with_nothing() -> None:
+    def fail(_: Any, __: Any) -> Any:
+        raise ZeroDivisionError
+
+    outcome = failed({"session/tree": fail})["VARIANT-ids-renamed-session-tree"]
+    assert outcome.verdict.failure == "mismatch"
+    assert failure_block(shown_outcome(outcome), "odd 1", "odd", None)
+
+
 def test_what_is_not_declared_is_not_asked() -> None:
     outcomes = run_variants([side(without=["session/parse"])], VECTORS, sessions=SOME[:1])
     by_operation = {outcome.vector.operation: outcome.status for outcome in outcomes}

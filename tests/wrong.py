@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -67,14 +69,22 @@ never_overflows = Wrong("never-overflows", overflow__is_overflow=lambda params, 
 nothing_to_refuse = Wrong("nothing-to-refuse", settings__resolve=lambda params, right: _lenient(right))
 keeps_all = Wrong("keeps-all", projection__messages=lambda params, right: _unfolded(params))
 loses_content = Wrong("loses-content", projection__messages=lambda params, right: {"messages": []})
+looks = Counter[str]()
 walks_slowly = Wrong("walks-slowly", session__path=lambda params, right: (_quadratic(params), right())[1])
+writes_beyond = Wrong("writes-beyond", session__write=lambda params, right: _beyond(right()))
+refuses_paths = Wrong("refuses-paths", session__path=_crash)
 partial = Partial()
 unserved = Unserved()
 
 
-def _quadratic(params: Any) -> int:
+def _quadratic(params: Any) -> None:
     """Looks at every entry for every entry."""
-    return sum(other["id"] == entry["id"] for entry in params["entries"] for other in params["entries"])
+    looks["taken"] += sum(other["id"] != entry["id"] for entry in params["entries"] for other in params["entries"])
+
+
+def _beyond(answer: Any) -> Any:
+    """Every time of a file is a number that no double holds."""
+    return {"content": re.sub(r'"timestamp": ?"[^"]*"', '"timestamp":1e400', answer["content"] or "")}
 
 
 def _unfolded(params: Any) -> Any:

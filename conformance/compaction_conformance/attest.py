@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Broken, Error, ExpectReading, NotRun, Reply, Result, read_expectation
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.json_files import read_json, write_text
-from compaction_conformance.judge import strings_of_params
+from compaction_conformance.judge import milliseconds_of, strings_of_params
 from compaction_conformance.spec import Spec
 from compaction_conformance.terminal import shown
 from compaction_conformance.vector_checks import check_shape
@@ -20,14 +20,14 @@ from compaction_conformance.vector_text import vector_file_text
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
 _CONVERSATION = re.compile(r"<conversation>\n(.*?)\n</conversation>", re.DOTALL)
-_MADE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")
 
 
 def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = False) -> list[str]:
     """The vectors that say something else than the oracle, one line each. SHOULD vectors are not held against it, nor
     those of an optional feature that it does not have.
 
-    With `fill`, a vector without `expect` gets the oracle's answer, and the file is written anew.
+    With `fill`, a vector without `expect` gets the oracle's answer, and the file is written anew. Raises `InvalidInput`
+    for an answer that cannot be an expectation.
     """
     data = read_json(path)
     check_shape(path, _as_if_filled(data))
@@ -38,12 +38,21 @@ def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = 
     problems, filled = [], 0
     for raw, reply in zip(raws, oracle.answers(requests), strict=True):
         if "expect" not in raw and fill and isinstance(reply, (Result, Error)):
-            raw["expect"] = expectation_from(reply, raw["params"])
+            raw["expect"] = _filled(path, raw, reply)
             filled += 1
         problems += [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
     if filled:
         write_text(path, vector_file_text(data["chapter"], data["vectors"]))
     return problems
+
+
+def _filled(path: Path, raw: dict[str, Any], reply: Result | Error) -> dict[str, Any]:
+    try:
+        return expectation_from(reply, raw["params"])
+    except RecursionError:
+        what, where = "the oracle's answer is nested too deeply to be expected", f"{path}: {raw['id']}"
+        remedy = 'make the input flatter, or expect {"answer": "any"}'
+        raise InvalidInput(what, where=where, remedy=remedy) from None
 
 
 def expectation_from(reply: Result | Error, params: Any) -> dict[str, Any]:
@@ -114,29 +123,29 @@ def _problems(raw: dict[str, Any], reply: Reply, spec: Spec) -> Iterator[str]:
 
 
 class _Made:
-    """Finds what the oracle made up: new ids, new times, and milliseconds that are one of those times."""
+    """Finds what the oracle made up: new ids, new times, and milliseconds that are one of those times.
+
+    A time is the same in all of an entry; in two entries it is the same by chance, made in one millisecond."""
 
     def __init__(self, params: Any) -> None:
         self._known = strings_of_params(params)
         self._ids: dict[str, str] = {}
-        self._times: dict[str, str] = {}
+        self._times: dict[str, str] = {}  # of the entry that is being looked at
         self._milliseconds: dict[int, str] = {}
+        self._made_times = 0
 
     def line(self, line: str) -> Any:
         """A line of a file: as it is where the oracle left it alone, an object where it wrote it."""
         try:
             value = json.loads(line)
-        except ValueError:
+            placed = self.placed(value)
+        except (ValueError, RecursionError):
             return line
-        placed = self.placed(value)
         return placed if isinstance(value, dict) and placed != value else line
 
     def placed(self, value: Any) -> Any:
         if isinstance(value, dict):
-            times = [item for item in value.values() if isinstance(item, str)]
-            for time in times:
-                self._note_time(time)
-            return {key: self._member(key, item) for key, item in value.items()}
+            return self._object(value)
         if isinstance(value, list):
             return [self.placed(item) for item in value]
         if isinstance(value, str):
@@ -145,22 +154,33 @@ class _Made:
             return self._milliseconds[value]
         return value
 
+    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        within = bool(self._times)
+        for item in value.values():
+            self._note_time(item)
+        try:
+            return {key: self._member(key, item) for key, item in value.items()}
+        finally:
+            if not within:
+                self._times.clear()
+                self._milliseconds.clear()
+
     def _member(self, name: str, value: Any) -> Any:
         """The working folder that a new header names is that of the process."""
         if name == "cwd" and isinstance(value, str) and value not in self._known:
             return self._id(value)
         return self.placed(value)
 
-    def _note_time(self, text: str) -> None:
-        if _MADE_TIME.fullmatch(text) and text not in self._known and text not in self._times:
-            number = len(self._times) + 1
-            self._times[text] = f"<time:{number}>"
-            self._milliseconds[_milliseconds(text)] = f"<ms:{number}>"
+    def _note_time(self, text: Any) -> None:
+        instant = milliseconds_of(text)
+        if instant is not None and text not in self._known and text not in self._times:
+            self._made_times += 1
+            self._times[text] = f"<time:{self._made_times}>"
+            self._milliseconds[instant] = f"<ms:{self._made_times}>"
 
     def _text(self, text: str) -> str:
         if text in self._known:
             return text
-        self._note_time(text)
         if text in self._times:
             return self._times[text]
         if _MADE_ID.fullmatch(text):
@@ -169,7 +189,3 @@ class _Made:
 
     def _id(self, text: str) -> str:
         return self._ids.setdefault(text, f"<id:{len(self._ids) + 1}>")
-
-
-def _milliseconds(iso: str) -> int:
-    return round(datetime.fromisoformat(iso.replace("Z", "+00:00")).timestamp() * 1000)

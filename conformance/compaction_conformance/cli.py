@@ -14,7 +14,7 @@ from typing import TextIO
 
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.run import BAD_USAGE, INCOMPLETE
-from compaction_conformance.terminal import printable
+from compaction_conformance.schema_words import printable
 from compaction_conformance.verbs import (
     common,
     compare,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -97,7 +98,7 @@ def compare_file(
     """Stops at the first disagreement. `sample` bounds the points of a large file, None asks at all of them.
 
     Raises `InvalidInput` when one of the two does not declare `session/parse`, or refuses the file as no session."""
-    check_declared("session/parse", first, second)
+    check_declared({"A": first, "B": second}, ["session/parse"])
     comparison = Comparison()
     shared = first.description.operations & second.description.operations
     entries = _parse(first, second, file, comparison)
@@ -108,7 +109,7 @@ def compare_file(
         return comparison
     texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
     points = _points(entries, sample)
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, _ended_when_broken_off(first, second):
         for batch in _batches(points, texts):
             questions = [question for point in batch for question in _questions(point, texts, shared)]
             answers = _ask_both(pool, first, second, questions, file, comparison)
@@ -121,14 +122,25 @@ def compare_file(
     return comparison
 
 
-def check_declared(operation: str, first: Implementation, second: Implementation) -> None:
-    """Raises `InvalidInput` when one of the two does not declare what both are to be asked."""
-    for place, side in (("A", first), ("B", second)):
-        if operation not in side.description.operations:
+@contextmanager
+def _ended_when_broken_off(*sides: Implementation) -> Iterator[None]:
+    """A thread that waits for an answer is waited for in its turn: after a signal there is none to wait for."""
+    try:
+        yield
+    except BaseException:
+        for side in sides:
+            side.close()
+        raise
+
+
+def check_declared(sides: Mapping[str, Implementation], operations: Sequence[str]) -> None:
+    """Raises `InvalidInput` when one of them does not declare what all are to be asked."""
+    for place, side in sides.items():
+        if missing := [name for name in operations if name not in side.description.operations]:
             raise InvalidInput(
-                f"{side.description.label} does not declare {operation}, and without it there is nothing to compare",
+                f"{side.description.label} does not declare {', '.join(missing)}, without which nothing is asked",
                 where=place,
-                remedy="serve and declare the operation",
+                remedy="serve and declare what is missing",
             )
 
 
@@ -278,13 +290,17 @@ def _parsed(reply: Reply) -> Reply:
 
 
 def reply_difference(mine: Reply, theirs: Reply) -> Difference | None:
-    """Two refusals agree when their kinds do; a broken process agrees with nothing."""
+    """Two refusals agree when their kinds do; what is no refusal (any other error, a broken process) agrees with
+    nothing."""
     if isinstance(mine, Result) and isinstance(theirs, Result):
         if _canonical(mine.value) == _canonical(theirs.value):
             return None
         return first_difference(mine.value, theirs.value)
     if isinstance(mine, Error) and isinstance(theirs, Error):
-        return None if mine.kind == theirs.kind else Difference("/error/kind", mine.kind, theirs.kind)
+        if mine.kind != theirs.kind:
+            return Difference("/error/kind", mine.kind, theirs.kind)
+        if mine.kind is not None:
+            return None
     return Difference("", mine.shown(), theirs.shown())
 
 

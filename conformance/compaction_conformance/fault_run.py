@@ -86,15 +86,22 @@ def write_pinned(path: Path, caught: Iterable[Caught]) -> None:
 def problems(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]], *, whole: bool = True) -> list[str]:
     """What got worse: a fault that nothing catches, a vector that catches no more, and (of all faults) one that is
     gone."""
+    found = losses(caught, pinned)
+    for one in caught:
+        if one.fault.id not in pinned:
+            found.append(f"{one.fault.id}: not pinned (run `compaction-conformance faults --pin`)")
+    found += [f"{name}: pinned, and there is no such fault" for name in pinned if whole and name not in FAULTS]
+    return found
+
+
+def losses(caught: Sequence[Caught], pinned: Mapping[str, Sequence[str]]) -> list[str]:
+    """What keeps from pinning. Where less is meant to be caught, the fault's line in the record goes first."""
     found = []
     for one in caught:
         if not one.by:
             found.append(f"{one.fault.id}: none of {one.asked} vectors of {', '.join(one.fault.breaks)} catches it")
-        if one.fault.id not in pinned:
-            found.append(f"{one.fault.id}: not pinned (run `compaction-conformance faults --pin`)")
         for lost in sorted(set(pinned.get(one.fault.id, ())) - set(one.by)):
             found.append(f"{one.fault.id}: {lost} caught it and does not any more")
-    found += [f"{name}: pinned, and there is no such fault" for name in pinned if whole and name not in FAULTS]
     return found
 
 

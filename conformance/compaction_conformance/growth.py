@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from compaction_conformance.expectation import Error, Result
+from compaction_conformance.expectation import Result
 from compaction_conformance.generate import session_entries
 from compaction_conformance.implementation import Implementation, Request, call
+from compaction_conformance.schema_words import printable
 from compaction_conformance.stdio import Stdio
-from compaction_conformance.terminal import printable
 
 LIMIT = 1.5
 _STEPS = (1, 2, 4)
@@ -96,15 +96,26 @@ def _curve(
     side: Implementation,
     echo: Implementation,
 ) -> Curve:
-    points = []
-    for count, entries in sessions.items():
-        request = Request(operation, json.dumps(params(entries), separators=(",", ":")))
+    """The sizes take turns: a slower while of the machine slows all of them."""
+    requests = {
+        count: Request(operation, json.dumps(params(entries), separators=(",", ":")))
+        for count, entries in sessions.items()
+    }
+    for count, request in requests.items():
         reply = call(side, request)
-        if not isinstance(reply, (Result, Error)):
+        if not isinstance(reply, Result):
             return Curve(operation, (), f"{count} entries: {json.dumps(reply.shown())}")
-        both = [(_timed(side, request), _timed(echo, request)) for _ in range(_RUNS)]
-        points.append(Point(count, min(mine for mine, _ in both), min(other for _, other in both)))
-    return Curve(operation, tuple(points))
+    rounds = [
+        {count: (_timed(side, request), _timed(echo, request)) for count, request in requests.items()}
+        for _ in range(_RUNS)
+    ]
+    return Curve(
+        operation,
+        tuple(
+            Point(count, min(each[count][0] for each in rounds), min(each[count][1] for each in rounds))
+            for count in requests
+        ),
+    )
 
 
 def _timed(side: Implementation, request: Request) -> float:

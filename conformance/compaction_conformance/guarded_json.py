@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 _CHUNK = 1 << 20
 
@@ -49,7 +49,7 @@ def parse(text: str) -> Parsed:
         return value
 
     try:
-        value = json.loads(text, object_pairs_hook=members, parse_constant=_refuse, parse_int=_whole)
+        value = json.loads(text, object_pairs_hook=members, parse_constant=refuse_constant, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise JsonError(error.msg[:1].lower() + error.msg[1:], error.pos + 1) from None
     except RecursionError:
@@ -80,7 +80,8 @@ def _skip_rest(stream: BinaryIO) -> tuple[int, bool]:
     return size, False
 
 
-def _refuse(name: str) -> None:
+def refuse_constant(name: str) -> NoReturn:
+    """For `json.loads`: NaN and the infinities, which Python reads, are no JSON. Raises `JsonError`."""
     raise JsonError(f"{name} is no JSON number")
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compaction_conformance import schemas
-from compaction_conformance.compare import OF_STATE, reply_difference
-from compaction_conformance.errors import InvalidInput
+from compaction_conformance.compare import OF_STATE, check_declared, reply_difference
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.json_files import read_bytes
@@ -76,17 +75,6 @@ class Party:
         return call(self.side, Request(operation, json.dumps(params, separators=(",", ":"))))
 
 
-def check_parties(*parties: Party) -> None:
-    """Raises `InvalidInput` when one of them does not declare what a hand-over takes."""
-    for party in parties:
-        missing = [name for name in NEEDED if name not in party.side.description.operations]
-        if missing:
-            raise InvalidInput(
-                f"{party.name} does not declare {', '.join(missing)}, and a hand-over takes it",
-                remedy="serve and declare the operation",
-            )
-
-
 def hand_over(
     first: Party,
     second: Party,
@@ -94,8 +82,10 @@ def hand_over(
     files: Sequence[Path],
     on_session: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> HandOver:
-    """Every file from the first to the second and back. The `witness` reads along, and tells who of two is wrong."""
-    check_parties(first, second, witness)
+    """Every file from the first to the second and back. The `witness` reads along, and tells who of two is wrong.
+
+    Raises `InvalidInput` when one of them does not declare what a hand-over takes."""
+    check_declared({party.name: party.side for party in (first, second, witness)}, NEEDED)
     result = HandOver()
     for number, file in enumerate(files, 1):
         exchange = _Exchange(file.stem, (first, second), witness, result)
@@ -105,6 +95,8 @@ def hand_over(
         on_session(number, len(files))
         if result.incomplete:
             break
+    if result.refused == len(files):
+        result.incomplete = "both refuse every file as no session, and nothing was handed over"
     return result
 
 

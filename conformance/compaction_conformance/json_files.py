@@ -84,7 +84,13 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write the file whole or not at all: on a full disk the old content stays. Raises `InvalidInput`."""
+    """Write the file whole or not at all: on a full disk the old content stays. Raises `InvalidInput`.
+
+    A pipe, a device or a link, such as /dev/stdout, is not replaced but written to."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        with writing(path):
+            path.write_text(text, encoding="utf-8")
+        return
     unfinished = path.with_name(f"{path.name}.part")
     try:
         with writing(path):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from compaction_conformance.guarded_json import refuse_constant
+
 _PLACEHOLDER = re.compile(r"<(id|time|ms):([0-9]+)>")
-_ISO_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+_ISO_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 
 
 class Nothing:
@@ -72,6 +75,16 @@ def _made(kind: str, number: int) -> Any:
     return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def milliseconds_of(time: Any) -> int | None:
+    """The instant of an ISO 8601 time as JavaScript writes it, in milliseconds; None for a day that never was."""
+    if not isinstance(time, str) or not _ISO_TIME.fullmatch(time):
+        return None
+    try:
+        return round(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
 def kind_of(value: Any) -> str:
     """JSON's name for the type of a value; `true` is no number."""
     if isinstance(value, bool):
@@ -129,7 +142,7 @@ class _Comparison:
             line: Any = lines[index] if index < len(lines) else NOTHING
             if isinstance(left, (dict, list)) and isinstance(line, str):
                 try:
-                    line = json.loads(line)
+                    line = json.loads(line, parse_constant=refuse_constant)
                 except (ValueError, RecursionError):
                     return Difference(f"{pointer}/{index}", left, line, "line is not JSON")
             if (found := self.compare(left, line, f"{pointer}/{index}")) is not None:
@@ -154,25 +167,26 @@ class _Comparison:
         return "two different ids are expected here" if twice else ""
 
     def _check_time(self, name: str, got: Any) -> str:
-        if not isinstance(got, str) or not _ISO_TIME.fullmatch(got):
-            return "a time is written like 2025-01-01T00:00:00.000Z"
-        return self._same_instant(got, self.bound.get(name.replace("time", "ms")))
+        instant = milliseconds_of(got)
+        if instant is None:
+            return "a time is one of the calendar, written like 2025-01-01T00:00:00.000Z"
+        return _same_instant(instant, self.bound.get(name.replace("time", "ms")))
 
     def _check_ms(self, name: str, got: Any) -> str:
-        if kind_of(got) != "number" or got != int(got):
+        if kind_of(got) != "number" or not abs(got) <= sys.float_info.max or got != int(got):
             return "a message's time is an integer of milliseconds"
-        return self._same_instant(self.bound.get(name.replace("ms", "time")), got)
-
-    def _same_instant(self, iso: str | None, milliseconds: Any) -> str:
-        if iso is None or milliseconds is None:
-            return ""
-        instant = datetime.fromisoformat(iso.replace("Z", "+00:00")).timestamp()
-        return "" if round(instant * 1000) == milliseconds else f"{milliseconds} ms and {iso} are not the same instant"
+        return _same_instant(milliseconds_of(self.bound.get(name.replace("ms", "time"))), got)
 
     def _strings_of_params(self) -> set[str]:
         if self.known is None:
             self.known = strings_of_params(self.params)
         return self.known
+
+
+def _same_instant(instant: int | None, milliseconds: Any) -> str:
+    if instant is None or milliseconds is None or instant == milliseconds:
+        return ""
+    return f"{milliseconds} ms are not the same instant as the time of this number, which is {instant} ms"
 
 
 def _text_difference(want: dict[str, Any], got: Any, pointer: str) -> Difference | None:

@@ -1,7 +1,7 @@
 """A child process that speaks in lines: non-blocking on all three pipes, bounded in memory, and always ended.
 
-One thread, one selector. The child may flood, stall, die or close its pipes; reading a line either returns one or
-raises exactly one of the three classes below.
+One thread reads; any may end it, which the one that reads is told. The child may flood, stall, die or close its pipes;
+reading a line either returns one or raises exactly one of the three classes below.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _CHUNK = 256 * 1024
 _STDERR_TAIL_BYTES = 8 * 1024
-_LONGEST_WAIT = 3600.0
+_LONGEST_WAIT = 0.5  # then it is seen whether another thread has ended the child
 
 
 class TimedOut(Exception):
@@ -70,11 +70,13 @@ class Process:
         self._partial: list[bytes] = []
         self._partial_bytes = 0
         self._max_line_bytes = max_line_bytes
-        self._at_end = False
+        self._at_end = self._killed = False
         self._errors = b""
 
     @property
     def stderr_tail(self) -> str:
+        """The end of what has come on stderr until now."""
+        self._drain_stderr()
         return self._errors.decode("utf-8", "replace")
 
     def write(self, data: bytes) -> None:
@@ -85,19 +87,29 @@ class Process:
         self._flush()
 
     def read_line(self, seconds: float) -> bytes:
-        """The next line without its newline. Raises `TimedOut`, `Ended` or `Overlong`."""
+        """The next line without its newline; in no seconds, one that is there already.
+
+        Raises `TimedOut`, `Ended` or `Overlong`."""
         deadline = time.monotonic() + seconds
         while not self._lines:
             if self._partial_bytes > self._max_line_bytes:
                 raise Overlong
-            if self._at_end:
+            if self._at_end or self._killed:
                 raise Ended(self._returncode_soon(), self._partial_bytes)
             left = deadline - time.monotonic()
-            if left <= 0:
+            self._wait(min(max(left, 0.0), _LONGEST_WAIT))
+            if left <= 0 and not self._lines:
                 raise TimedOut(self._partial_bytes)
-            for key, _ in self._selector.select(min(left, _LONGEST_WAIT)):
-                self._serve(key.fileobj)
         return self._lines.popleft()
+
+    def _wait(self, seconds: float) -> None:
+        """Until a pipe is ready, which is then served."""
+        try:
+            for key, _ in self._selector.select(seconds):
+                self._serve(key.fileobj)
+        except ValueError:  # closed, while this thread waited
+            if not self._killed:
+                raise
 
     def close(self, grace: float = 2.0) -> int | None:
         """Close the child's stdin, give it a moment to end by itself, and end it if it does not.
@@ -108,13 +120,16 @@ class Process:
         with suppress(OSError):
             self._stdin.close()
         code = None
-        with suppress(subprocess.TimeoutExpired):
-            code = self._child.wait(grace)
-        self.kill()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                code = self._child.wait(grace)
+        finally:
+            self.kill()
         return code
 
     def kill(self) -> None:
         """End the child and all of its process group, and give back the pipes."""
+        self._killed = True
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
@@ -155,9 +170,12 @@ class Process:
             self._errors = (self._errors + chunk)[-_STDERR_TAIL_BYTES:]
 
     def _drain_stderr(self) -> None:
-        for _ in range(4):
-            with suppress(OSError, ValueError):
-                self._errors = (self._errors + (self._read(self._stderr.fileno()) or b""))[-_STDERR_TAIL_BYTES:]
+        with suppress(ValueError):  # closed
+            for _ in range(4):
+                chunk = self._read(self._stderr.fileno())
+                if not chunk:
+                    return
+                self._keep_error(chunk)
 
     def _read(self, descriptor: int) -> bytes | None:
         try:

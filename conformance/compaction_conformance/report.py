@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from compaction_conformance.expectation import NotRun
 from compaction_conformance.json_files import writing
 from compaction_conformance.judge import NOTHING
-from compaction_conformance.run import FAILED, NOT_RUN, STATUSES, UNSUPPORTED, Outcome, RunReport
+from compaction_conformance.run import FAILED, STATUSES, UNSUPPORTED, Outcome, RunReport
+from compaction_conformance.terminal import shown
 from compaction_conformance.vectors import Vector
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -75,6 +77,8 @@ def _outcome_line(outcome: Outcome) -> dict[str, Any]:
     }
     if verdict.reading:
         line["reading"] = verdict.reading
+    if isinstance(outcome.reply, NotRun):
+        line["reason"] = outcome.reply.reason
     if outcome.status == FAILED:
         line["failure"] = verdict.failure
         if verdict.difference is not None:
@@ -92,7 +96,16 @@ def write_json_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Raises `InvalidInput` when the file cannot be written; so does `write_junit`."""
     with writing(path), path.open("w", encoding="utf-8") as file:
         for line in lines:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps({name: _json_value(value) for name, value in line.items()}) + "\n")
+
+
+def _json_value(value: Any) -> Any:
+    """The value; as text where JSON cannot hold it: an answer may be nested too deeply, or have infinities."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return shown(value)
+    return value
 
 
 def write_junit(path: Path, report: RunReport, blocks: dict[str, str], *, strict: bool = False) -> None:
@@ -132,8 +145,8 @@ def _junit_case(outcome: Outcome, block: str, strict: bool) -> ElementTree.Eleme
         ElementTree.SubElement(case, "skipped", message=_xml(f"advice: {vector.requirement.title}"))
     elif outcome.status == UNSUPPORTED:
         ElementTree.SubElement(case, "skipped", message=f"undeclared operation {vector.operation}")
-    elif outcome.status == NOT_RUN:
-        ElementTree.SubElement(case, "skipped", message="not run")
+    elif isinstance(outcome.reply, NotRun):
+        ElementTree.SubElement(case, "skipped", message=_xml(f"not run: {outcome.reply.reason}"))
     return case
 
 

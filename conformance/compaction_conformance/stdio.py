@@ -7,6 +7,8 @@ does, each request gets exactly one reply, and a process that misbehaved is repl
 from __future__ import annotations
 
 import json
+import math
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +18,7 @@ from typing import Any
 from compaction_conformance import schemas
 from compaction_conformance.errors import HandshakeFailed, Unavailable
 from compaction_conformance.expectation import ERROR_KINDS, Broken, Error, NotRun, Reply, Result
+from compaction_conformance.guarded_json import refuse_constant
 from compaction_conformance.implementation import Description, Request, initialize_params, read_description
 from compaction_conformance.process import MAX_LINE_BYTES, Ended, Overlong, Process, TimedOut
 
@@ -23,6 +26,7 @@ _WINDOW = 32
 _WINDOW_BYTES = 4_000_000
 _HANDSHAKE_SECONDS = 60.0
 _SETTLE_SECONDS = 0.05
+_WHOLE_DIGITS = 300  # so many a double can hold, whatever they are
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,17 @@ class _Sent:
     request: Request
 
 
+@dataclass(frozen=True)
+class _Told:
+    """A reply, and the end of the log of the process from which it came."""
+
+    reply: Reply
+    log: str
+
+
 class _Trouble(Exception):
     """The process can no longer be relied on. `reply` is what became of the request to blame: the oldest one under way,
-    or, with `answered_before`, the one that was answered last."""
+    or, with `answered_before`, the one that was answered last, so long as its answer is held back."""
 
     def __init__(self, failure: str, detail: str, *, answered_before: bool = False) -> None:
         self.reply = Broken(failure, detail)
@@ -63,39 +75,52 @@ class Stdio:
         self._again: deque[Request] = deque()
         self._lost = ""
         self._log = ""
+        self._asked = False
+        self._closed = False
+        self._closing = threading.Lock()  # no process is started once it is closed, by whatever thread
         self.exit_code: int | None = None  # with which it ended when its input was closed
         self.description: Description = self._start()
 
     @property
     def log(self) -> str:
-        return self._log or self._process.stderr_tail
+        """Of the process that gave the last reply."""
+        return self._log
 
     def close(self) -> None:
+        """Ends the process, also while another thread waits for it."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
         if not self._lost:
             self.exit_code = self._process.close()
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        """One reply for each request, in order; each is held back until the next line shows it was the only one."""
+        """One reply for each request, in order; each is held back until the next line shows it was the only one.
+
+        What is asked one request at a time is not held up: a late second answer is then told of the next request."""
         source = iter(requests)
-        held: Reply | None = None
+        held: _Told | None = None
         count = 0
         while not self._lost:
             self._send_more(source)
             if not self._pending:
                 break
             try:
-                replies = [self._receive()]
+                told = [_Told(self._receive(), self._process.stderr_tail)]
             except _Trouble as trouble:
-                replies = self._after(trouble, held)
+                told = self._after(trouble, held)
                 if trouble.answered_before:
                     held = None
-            for reply in replies:
+            for each in told:
                 if held is not None:
-                    yield held
-                held = reply
+                    yield self._handed(held)
+                held = each
                 count += 1
         if held is not None:
-            yield self._settled(held) if count > 1 else held
+            wait = 0.0 if self._asked and count == 1 else _SETTLE_SECONDS
+            self._asked = True
+            yield self._handed(held if self._lost else self._settled(held, wait))
         if self._lost:
             unanswered = len(self._pending) + len(self._again)
             self._pending.clear()
@@ -105,26 +130,36 @@ class Stdio:
             for _ in source:
                 yield NotRun(self._lost)
 
+    def _handed(self, told: _Told) -> Reply:
+        self._log = told.log
+        return told.reply
+
     # Starting and ending the process
 
     def _start(self) -> Description:
+        with self._closing:
+            if self._closed:
+                raise Unavailable("it is closed")
+            try:
+                self._process = Process(self._command, self._environment)
+            except OSError as error:
+                raise Unavailable(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
         try:
-            self._process = Process(self._command, self._environment)
-        except OSError as error:
-            raise Unavailable(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
+            return self._introduced()
+        except BaseException:  # a signal, too: nobody else knows of the process yet
+            self._process.kill()
+            self._pending.clear()
+            raise
+
+    def _introduced(self) -> Description:
         self._send(Request("initialize", json.dumps(initialize_params(self._edition, self._profile))))
         try:
             reply = self._receive(_HANDSHAKE_SECONDS)
         except _Trouble as trouble:
             reply = trouble.reply
-        try:
-            if not isinstance(reply, Result):
-                raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
-            return read_description(reply.value, self._edition, self._profile)
-        except HandshakeFailed:
-            self._process.kill()
-            self._pending.clear()
-            raise
+        if not isinstance(reply, Result):
+            raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
+        return read_description(reply.value, self._edition, self._profile)
 
     def _first_words(self, reply: Reply) -> str:
         what = f"{reply.failure}, {reply.detail}" if isinstance(reply, Broken) else f"it answered {reply}"
@@ -133,21 +168,23 @@ class Stdio:
             f"\n  its stderr ends: {tail[-400:]}" if tail else ""
         )
 
-    def _restart(self) -> None:
-        """A fresh process; what was under way is asked again. Sets `_lost` when there can be none."""
-        self._log = self._process.stderr_tail
+    def _restart(self) -> str:
+        """A fresh process; what was under way is asked again. Sets `_lost` when there can be none.
+
+        The end of the log of the process that is gone."""
         self._process.kill()
-        self._log = self._process.stderr_tail or self._log
+        log = self._process.stderr_tail
         self._again.extendleft(sent.request for sent in reversed(self._pending))
         self._pending.clear()
         if self._restarts_left == 0:
             self._lost = "the restart budget is spent"
-            return
+            return log
         self._restarts_left -= 1
         try:
             self._start()
         except (HandshakeFailed, Unavailable) as error:
             self._lost = f"it could not be started again: {error.what}"
+        return log
 
     # Sending and receiving
 
@@ -184,12 +221,14 @@ class Stdio:
 
     def _read(self, line: bytes) -> Reply:
         try:
-            value = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+            value, beyond = _value_of(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise _Trouble("invalid_json", f"a line that is not UTF-8 (byte {error.start}): {_excerpt(line)}") from None
         except (ValueError, RecursionError) as error:
             raise _Trouble("invalid_json", f"a line that is not JSON ({_reason(error)}): {_excerpt(line)}") from None
         self._check_id(value, line)
+        if beyond:
+            return Broken("schema_violation", f"a number that no double holds (null stands for it): {beyond[:40]}")
         return read_response(value)
 
     def _check_id(self, value: Any, line: bytes) -> None:
@@ -204,46 +243,42 @@ class Stdio:
 
     # After a failure that ends the process
 
-    def _after(self, trouble: _Trouble, held: Reply | None) -> list[Reply]:
+    def _after(self, trouble: _Trouble, held: _Told | None) -> list[_Told]:
         """The replies that are settled now. The process is a fresh one afterwards, unless the run is lost."""
-        if trouble.answered_before:
-            self._restart()
-            return [trouble.reply] if held is not None else []
-        if len(self._pending) == 1 or trouble.reply.failure == "timeout":
+        if trouble.answered_before and held is not None:
+            return [_Told(trouble.reply, self._restart())]
+        if len(self._pending) == 1 or trouble.answered_before or trouble.reply.failure == "timeout":
             self._pending.popleft()
-            self._restart()
-            return [trouble.reply]
+            return [_Told(trouble.reply, self._restart())]
         return self._ask_alone(trouble)
 
-    def _ask_alone(self, trouble: _Trouble) -> list[Reply]:
+    def _ask_alone(self, trouble: _Trouble) -> list[_Told]:
         """Several requests were under way: ask them one at a time, until one breaks the process again. That one is to
         blame; if none does, the oldest is, for what happened the first time."""
         count = len(self._pending)
-        self._restart()
+        log = self._restart()
         if self._lost:
             self._again.popleft()
-            return [trouble.reply]
-        replies: list[Reply] = []
-        while len(replies) < count:
+            return [_Told(trouble.reply, log)]
+        told: list[_Told] = []
+        while len(told) < count:
             self._send(self._again.popleft())
             try:
-                replies.append(self._receive())
+                told.append(_Told(self._receive(), self._process.stderr_tail))
             except _Trouble as again:
-                if again.answered_before and replies:
-                    replies[-1] = again.reply
+                if again.answered_before and told:
+                    told.pop()
                 else:
                     self._pending.popleft()
-                    replies.append(again.reply)
-                self._restart()
-                return replies
+                return [*told, _Told(again.reply, self._restart())]
         first = trouble.reply
-        return [Broken(first.failure, f"{first.detail} (not again when asked alone)"), *replies[1:]]
+        return [_Told(Broken(first.failure, f"{first.detail} (not again when asked alone)"), log), *told[1:]]
 
-    def _settled(self, held: Reply) -> Reply:
-        """The last reply of many, unless another line follows it at once."""
+    def _settled(self, held: _Told, seconds: float) -> _Told:
+        """The last reply, unless another line follows it at once."""
         with suppress(TimedOut, Ended, Overlong):
-            line = self._process.read_line(_SETTLE_SECONDS)
-            return Broken("wrong_id", f"a line that nobody asked for: {_excerpt(line)}")
+            line = self._process.read_line(seconds)
+            return _Told(Broken("wrong_id", f"a line that nobody asked for: {_excerpt(line)}"), held.log)
         return held
 
 
@@ -280,8 +315,25 @@ def _ending(end: Ended) -> _Trouble:
     return _Trouble("exited", f"ended with exit code {end.returncode}{rest}")
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def _value_of(text: str) -> tuple[Any, str]:
+    """The value of a line, and one of the numbers in it that no double holds, if any: JavaScript reads those as
+    infinities, and JSON has no way to write them again."""
+    beyond = ""
+
+    def real(digits: str) -> float:
+        nonlocal beyond
+        number = float(digits)
+        beyond = digits if math.isinf(number) else beyond
+        return number
+
+    def whole(digits: str) -> int | float:
+        return int(digits) if len(digits) <= _WHOLE_DIGITS else real(digits)
+
+    try:
+        value = json.loads(text, parse_float=real, parse_constant=refuse_constant)
+    except ValueError:  # which Python also raises for too many digits
+        value = json.loads(text, parse_float=real, parse_int=whole, parse_constant=refuse_constant)
+    return value, beyond
 
 
 def _reason(error: Exception) -> str:

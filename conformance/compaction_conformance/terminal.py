@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.expectation import Broken
+from compaction_conformance.expectation import Broken, NotRun
 from compaction_conformance.judge import NOTHING
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
-from compaction_conformance.schema_words import printable as printable  # many take it from here
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
@@ -178,4 +178,13 @@ def conclusion(report: RunReport, exit_code: int) -> str:
     conformant = "conformant in what it declares" if undeclared else "conformant"
     words = {0: conformant, 1: "not conformant", 3: "incomplete"}[exit_code]
     told = f", {undeclared} are of operations that it does not declare" if undeclared else ""
-    return f"{label}: {words}, {passed} of {must} MUST vectors met{told}"
+    why = f" ({why_incomplete(report)})" if exit_code == 3 else ""
+    return f"{label}: {words}{why}, {passed} of {must} MUST vectors met{told}"
+
+
+def why_incomplete(report: RunReport) -> str:
+    """Why vectors were not run: every reason, and how many there are of it."""
+    replies = [outcome.reply for outcome in report.outcomes]
+    reasons = Counter(reply.reason for reply in replies if isinstance(reply, NotRun))
+    told = [f"{count} not run: {printable(reason)}" for reason, count in reasons.items()]
+    return "; ".join(told) or "no vector was asked"

@@ -16,6 +16,7 @@ from typing import Any
 from compaction_conformance import schemas
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.canonical import canonical
+from compaction_conformance.guarded_json import refuse_constant
 from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import fixtures_dir
 
@@ -102,13 +103,9 @@ def lines_of(content: bytes) -> list[Any]:
 
 def _value(line: str) -> Any:
     try:
-        return json.loads(line, parse_constant=_no_constant)
+        return json.loads(line, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
 
 
 def entries_of(listed: Sequence[Any], content: bytes) -> list[Any]:

@@ -238,7 +238,7 @@ def _met(check: _Check, about_session: Reply, reply: Reply) -> bool:
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             return False  # an answer of another shape than the operation's cannot be mapped
     if isinstance(about_session, Error) and isinstance(reply, Error):
-        return about_session.kind == reply.kind
+        return reply.kind is not None and about_session.kind == reply.kind
     return False
 
 

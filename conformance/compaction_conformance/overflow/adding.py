@@ -16,7 +16,7 @@ from compaction_conformance.corpus.cases import load_corpus, read_case_file
 from compaction_conformance.corpus.lint import Problem, lint_case
 from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.errors import InvalidInput
-from compaction_conformance.terminal import printable
+from compaction_conformance.schema_words import printable
 
 MAX_BODY = 1 << 20  # bytes
 _EXPECTED = ("answers",)  # a warning that every new case has until its answers are recorded

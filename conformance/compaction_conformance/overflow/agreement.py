@@ -62,7 +62,7 @@ def disagreements(first: Implementation, second: Implementation, count: int, see
     """Asks both about the texts, until one cannot be asked any more.
 
     Raises `InvalidInput` when one of them does not declare `overflow/is_overflow`."""
-    check_declared("overflow/is_overflow", first, second)
+    check_declared({"A": first, "B": second}, ["overflow/is_overflow"])
     pairs = list(generated_texts(count, seed))
     requests = [Request("overflow/is_overflow", _params(text, provider)) for text, provider in pairs]
     both = zip(pairs, first.answers(requests), second.answers(requests), strict=True)

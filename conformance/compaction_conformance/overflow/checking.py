@@ -10,7 +10,7 @@ from compaction_conformance.overflow.cost import MEGABYTE_SECONDS, Trial, try_re
 from compaction_conformance.overflow.portable import foreign_parts
 from compaction_conformance.overflow.scores import recorded_text
 from compaction_conformance.overflow.tables import EditionTable, folded
-from compaction_conformance.terminal import printable
+from compaction_conformance.schema_words import printable
 
 _LISTED = 20
 

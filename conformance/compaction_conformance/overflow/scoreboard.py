@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compaction_conformance.overflow.scores import Entry, Score
-from compaction_conformance.terminal import printable
+from compaction_conformance.schema_words import printable
 
 _LISTED = 12
 _HEAD = ("", "cases", "recall", "precision", "missed", "loops", "alarms", "no answer")

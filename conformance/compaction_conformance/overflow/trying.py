@@ -9,7 +9,7 @@ from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import asking
 from compaction_conformance.overflow.asking import ErrorText, Told
 from compaction_conformance.overflow.tables import Ruling, decisions, edition_tables
-from compaction_conformance.terminal import printable
+from compaction_conformance.schema_words import printable
 
 _SHOWN = 150
 

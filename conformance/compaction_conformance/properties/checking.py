@@ -44,7 +44,8 @@ def checked(each: Property, ask: Ask, *, examples: int) -> str:
 
 
 def _told(violation: Violation, example: Any) -> str:
-    from compaction_conformance.terminal import printable, shown
+    from compaction_conformance.schema_words import printable
+    from compaction_conformance.terminal import shown
 
     lines = [f"  {violation.operation}: {printable(violation.what)} ({violation.failure})"]
     if violation.difference is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,12 +20,14 @@ from typing import Any
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import ConformanceError, HandshakeFailed, InvalidInput
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.run import INCOMPLETE
 from compaction_conformance.search.hunting import Limits, Search, SearchReport
 from compaction_conformance.search.hunts import Sides
 from compaction_conformance.search.vectors import FoundVector, found_vector
 from compaction_conformance.spec import load_spec
 
 _LATE = 60.0
+_GRACE = 10.0
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,7 @@ def search_shared(job: Job, processes: int) -> Searched:
         try:
             parts = [_result(worker, Path(folder), k, job) for k, worker in enumerate(workers)]
         finally:
-            for worker in workers:
-                with suppress(ProcessLookupError):
-                    worker.kill()
-                worker.wait()
+            _end(workers)
     return Searched(
         tuple(one for part in parts for one in part.found),
         parts[0].hunts,
@@ -99,6 +99,20 @@ def search_shared(job: Job, processes: int) -> Searched:
         {name: what for part in parts for name, what in part.unexplained.items()},
         next((part.incomplete for part in parts if part.incomplete), ""),
     )
+
+
+def _end(workers: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Asked to, so that they end their adapters; by force where that takes too long."""
+    for worker in workers:
+        worker.terminate()
+    try:
+        for worker in workers:
+            with suppress(subprocess.TimeoutExpired):
+                worker.wait(_GRACE)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
 
 
 def _start(job: Job, folder: Path, number: int) -> subprocess.Popen[bytes]:
@@ -143,12 +157,15 @@ def _job_of(data: Any) -> Job:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code tells the kind of error to who started the worker: that of the error, or 0."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # adapters are ended on the way out
     job_file, result_file = map(Path, arguments)
     try:
         searched = search(_job_of(json.loads(job_file.read_text(encoding="utf-8"))))
     except ConformanceError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        return INCOMPLETE
     result_file.write_text(json.dumps(asdict(searched)), encoding="utf-8")
     return 0
 

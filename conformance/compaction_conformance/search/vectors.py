@@ -15,6 +15,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.given import computed_facts
 from compaction_conformance.implementation import Description
 from compaction_conformance.json_files import read_json
+from compaction_conformance.schema_words import printable
 from compaction_conformance.search.hunts import Finding, expectation_for
 from compaction_conformance.spec import Spec
 from compaction_conformance.vector_checks import check_vector_file
@@ -67,7 +68,7 @@ def found_vector(finding: Finding, oracle: Description, spec: Spec, now: datetim
         "evidence": {"grade": "observed" if observed else "ours", "source": source},
         "provenance": {
             "property": finding.found_by,
-            "implementation": terminal.printable(finding.implementation),
+            "implementation": printable(finding.implementation),
             "cause": str(finding.cause),
             "seed": finding.seed,
             "suite": version("pi-compaction-conformance"),

@@ -11,7 +11,8 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from compaction_conformance.golden.document import document_difference, document_text
 from compaction_conformance.paths import fixtures_dir
-from compaction_conformance.terminal import printable, shown
+from compaction_conformance.schema_words import printable
+from compaction_conformance.terminal import shown
 
 
 class GoldenFiles(SingleFileSnapshotExtension):

@@ -14,6 +14,7 @@ from compaction_conformance.compare import Comparison, Disagreement, compare_fil
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.repro import write_request
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
+from compaction_conformance.schema_words import printable
 from compaction_conformance.verbs import common
 
 
@@ -53,16 +54,16 @@ def repro_names(files: Sequence[Path]) -> list[str]:
 
 def _told(comparison: Comparison, file: Path, repro: str, options: argparse.Namespace, seconds: float) -> int:
     counted = f"{comparison.points} points, {comparison.answers} answers compared, {seconds:.1f} s"
-    name = terminal.printable(str(file))
+    name = printable(str(file))
     if comparison.incomplete:
-        print(f"{name}: incomplete after {counted}: {terminal.printable(comparison.incomplete)}")
+        print(f"{name}: incomplete after {counted}: {printable(comparison.incomplete)}")
         return INCOMPLETE
     if comparison.first is None:
         print(f"{name}: no difference ({counted})")
         return 0
     print(f"{name}: {options.a} and {options.b} differ ({counted})")
     for name, text in _rows(comparison.first, _kept_repro(comparison.first, repro, options)):
-        print(f"  {name:<6} {terminal.printable(text)}")
+        print(f"  {name:<6} {printable(text)}")
     return NOT_CONFORMANT
 
 

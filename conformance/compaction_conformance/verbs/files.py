@@ -6,10 +6,11 @@ import argparse
 from contextlib import ExitStack
 from pathlib import Path
 
-from compaction_conformance import attest, terminal, validation
+from compaction_conformance import attest, validation
 from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir, vector_dirs, vector_files
 from compaction_conformance.run import BAD_USAGE, NOT_CONFORMANT
+from compaction_conformance.schema_words import printable
 from compaction_conformance.seal import write_seal
 from compaction_conformance.spec import load_spec
 from compaction_conformance.vector_checks import check_vector_file
@@ -51,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
         for file in options.files:
             problems += attest.attest_file(file, side, spec, fill=options.fill)
     for problem in problems:
-        print(terminal.printable(problem))
+        print(printable(problem))
     print(f"{len(options.files)} files, {len(problems)} problems")
     return NOT_CONFORMANT if problems else 0
 

@@ -13,6 +13,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sessions import load_sessions
 from compaction_conformance.handover import Finding, HandOver, Party, hand_over
 from compaction_conformance.run import CONFORMANT, INCOMPLETE, NOT_CONFORMANT
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
@@ -52,17 +53,17 @@ def report(result: HandOver, names: tuple[str, str], seconds: float) -> str:
     """The findings, then one line of counts."""
     blocks = [_block(finding, names) for finding in result.findings[:_SHOWN]]
     if rest := result.findings[_SHOWN:]:
-        blocks.append(terminal.printable(f"… and {len(rest)} more: {', '.join(finding.session for finding in rest)}"))
+        blocks.append(printable(f"… and {len(rest)} more: {', '.join(finding.session for finding in rest)}"))
     if result.incomplete:
-        blocks.append(f"incomplete: {terminal.printable(result.incomplete)}")
-    handed = result.sessions - len(result.findings)
+        blocks.append(f"incomplete: {printable(result.incomplete)}")
+    handed = result.sessions - len(result.findings) - result.refused
     counts = (
         f"{' → '.join((*names, names[0]))}: {handed} of {result.sessions} sessions handed over, "
         f"{result.compactions} compactions, {result.answers} answers compared, "
         f"{result.kept_bytes} bytes left as they were, {result.rewritten} old files rewritten, "
         f"{result.refused} refused by both, {seconds:.1f} s"
     )
-    return "\n\n".join([*blocks, terminal.printable(counts)])
+    return "\n\n".join([*blocks, printable(counts)])
 
 
 def _block(finding: Finding, names: tuple[str, str]) -> str:
@@ -77,5 +78,5 @@ def _block(finding: Finding, names: tuple[str, str]) -> str:
     ]
     if difference.note:
         rows.append(("note", difference.note))
-    head = terminal.printable(f"FAIL {finding.session} · {' → '.join(names)}")
-    return "\n".join([head, *(f"  {name:<6} {terminal.printable(text)}" for name, text in rows)])
+    head = printable(f"FAIL {finding.session} · {' → '.join(names)}")
+    return "\n".join([head, *(f"  {name:<6} {printable(text)}" for name, text in rows)])

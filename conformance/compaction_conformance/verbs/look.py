@@ -13,6 +13,7 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Expectation, ExpectReading
 from compaction_conformance.golden.sweep_run import load_sweeps
 from compaction_conformance.json_files import read_json
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Requirement, Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -101,7 +102,7 @@ def _explain_vector(vector: Vector) -> None:
         return
     raw = next(raw for raw in read_json(vector.file)["vectors"] if raw["id"] == vector.id)
     print(f"file: {vector.file}\ninput: {terminal.describe_input(vector.params)}")
-    print(f"request: {vector.operation} {terminal.printable(vector.params_text)}")
+    print(f"request: {vector.operation} {printable(vector.params_text)}")
     print(f"expects: {terminal.shown(raw['expect'])}")
 
 

@@ -24,7 +24,8 @@ from compaction_conformance.overflow.scores import RECOMMENDED, SPLITS, scored_c
 from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import EditionTable, edition_tables
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
-from compaction_conformance.terminal import printable, shown
+from compaction_conformance.schema_words import printable
+from compaction_conformance.terminal import shown
 from compaction_conformance.verbs import common, overflow_add
 
 
@@ -61,7 +62,7 @@ def _add_agree(verbs: common.Verbs) -> None:
     parser = common.add_verb(verbs, "agree", main_agree, about, common.talk_group)
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
-    parser.add_argument("--texts", type=common.count, default=10_000, metavar="N", help="how many (10000)")
+    parser.add_argument("--texts", type=common.positive, default=10_000, metavar="N", help="how many (10000)")
     parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other texts (0)")
 
 

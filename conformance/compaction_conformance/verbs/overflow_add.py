@@ -13,8 +13,8 @@ from compaction_conformance.corpus.cases import MAX_FILE_BYTES, corpus_dir
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_files import read_bytes
 from compaction_conformance.overflow.adding import Draft, add_case
+from compaction_conformance.schema_words import printable
 from compaction_conformance.schemas import all_schemas
-from compaction_conformance.terminal import printable
 from compaction_conformance.verbs import common
 
 _MUST_BE_GIVEN = ("id", "provider", "api", "status", "label", "reason", "class", "grade", "source", "seen")

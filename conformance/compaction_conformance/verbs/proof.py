@@ -23,9 +23,9 @@ from compaction_conformance.mutation.campaign import Campaign, Fate
 from compaction_conformance.mutation.mutants import module_names
 from compaction_conformance.paths import spec_dir, vector_dirs
 from compaction_conformance.run import NOT_CONFORMANT, Outcome, run
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.tables import aligned
-from compaction_conformance.terminal import printable
 from compaction_conformance.vectors import Vector, load_vectors
 from compaction_conformance.verbs import common
 
@@ -42,7 +42,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--changed", action="store_true", help="those that are not as they were when it was noted")
     parser.add_argument("--silent", action="store_true", help="list every silent mutant, known ones too")
     _pin(parser, "mutation.json")
-    parser.add_argument("-n", type=common.count, default=1, metavar="N", help="number of worker processes (1)")
+    parser.add_argument("-n", type=common.positive, default=1, metavar="N", help="number of worker processes (1)")
     parser = common.add_verb(verbs, "trace", trace_main, "which rule is held by which vectors, faults, mutants …")
     parser.add_argument("--all", action="store_true", help="a row a rule")
     parser.add_argument("--gaps", action="store_true", help="a row for each MUST that lacks something")
@@ -85,9 +85,11 @@ def faults_main(options: argparse.Namespace) -> int:
     caught = [fault_run.catch(FAULTS[name], vectors) for name in options.ids or sorted(FAULTS)]
     print(aligned([("fault", "breaks", "caught", ""), *map(fault_run.summary_row, caught)]))
     path = proof_dir() / "faults.json"
-    if options.pin and not options.ids:
+    pinned = fault_run.read_pinned(path)
+    if options.pin and not options.ids and not fault_run.losses(caught, pinned):
         fault_run.write_pinned(path, caught)
-    found = fault_run.problems(caught, fault_run.read_pinned(path), whole=not options.ids)
+        pinned = fault_run.read_pinned(path)
+    found = fault_run.problems(caught, pinned, whole=not options.ids)
     print(f"\n{sum(bool(one.by) for one in caught)} of {len(caught)} faults caught")
     return _told(found)
 

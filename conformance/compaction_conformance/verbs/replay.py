@@ -14,6 +14,7 @@ from compaction_conformance.expectation import Broken, NotRun, Reply
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.repro import read_repro
 from compaction_conformance.run import FAILED, INCOMPLETE, NOT_CONFORMANT, Outcome, judge
+from compaction_conformance.schema_words import printable
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
 
@@ -25,6 +26,7 @@ def add(verbs: common.Verbs) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    """0: every answer is judged and meets its vector. 1: one does not. 3: one is not judged, or was not given."""
     requests = read_repro(options.file)
     _, vectors = common.load_suite(options)
     codes = [0]
@@ -37,7 +39,7 @@ def main(options: argparse.Namespace) -> int:
             print(f"{request.method}\n  answer {terminal.shown(reply.shown())}")
             vector = known.get((request.method, request.params_text))
             if vector is None:
-                print(f"  not judged: {terminal.printable(_why_not(options, named))}")
+                print(f"  not judged: {printable(_why_not(options, named))}")
             codes.append(_judged(vector, reply, side, options))
     return max(codes)
 
@@ -61,7 +63,7 @@ def _judged(vector: Vector | None, reply: Reply, side: Implementation, options: 
     if isinstance(reply, NotRun):
         return INCOMPLETE
     if vector is None:
-        return NOT_CONFORMANT if isinstance(reply, Broken) else 0
+        return NOT_CONFORMANT if isinstance(reply, Broken) else INCOMPLETE
     verdict = judge(vector, reply)
     if verdict.met:
         print(f"  meets {vector.id}")

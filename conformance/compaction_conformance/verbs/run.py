@@ -13,7 +13,8 @@ from compaction_conformance.golden.sweep_run import SweepVector, load_sweeps, ru
 from compaction_conformance.golden.variant_run import VariantVector, load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
-from compaction_conformance.run import FAILED, Outcome, RunReport, run, run_shared
+from compaction_conformance.run import FAILED, INCOMPLETE, PASSED, Outcome, RunReport, run, run_shared
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -75,12 +76,15 @@ def smoke(options: argparse.Namespace) -> int:
             if vector.level == "MUST" and vector.operation in side.description.operations:
                 smallest.setdefault(vector.operation, vector)
         report = run(side, tuple(smallest.values()))
-        print(f"{terminal.printable(side.description.label)}: {len(side.description.operations)} operations declared")
+        print(f"{printable(side.description.label)}: {len(side.description.operations)} operations declared")
     common.note_endings([side])
     for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
-        print(f"{'ok  ' if outcome.verdict.met else 'FAIL'} {outcome.vector.operation}")
+        print(f"{'ok  ' if outcome.status == PASSED else 'FAIL'} {outcome.vector.operation}")
     _print_failures(report, _failure_blocks(report, options), options)
-    return report.exit_code()
+    exit_code = report.exit_code()
+    if exit_code == INCOMPLETE:
+        print(f"incomplete: {terminal.why_incomplete(report)}")
+    return exit_code
 
 
 def _failure_blocks(report: RunReport, options: argparse.Namespace) -> dict[str, str]:

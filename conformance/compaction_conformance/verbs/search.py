@@ -11,6 +11,7 @@ from compaction_conformance import terminal
 from compaction_conformance.connect import REFERENCE
 from compaction_conformance.errors import InvalidInput, Unavailable
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
@@ -28,7 +29,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--against", metavar="NAME|COMMAND", help="asked the same beside it (default: the oracle)")
     parser.add_argument("--oracle", default=REFERENCE, metavar="NAME", help=f"who decides (default {REFERENCE}; pi)")
     parser.add_argument("--seconds", type=common.seconds, default=_SECONDS, help=f"how long ({_SECONDS:g})")
-    parser.add_argument("--examples", type=common.count, metavar="N", help="of each property; no second round then")
+    parser.add_argument("--examples", type=common.positive, metavar="N", help="of each property; no second round then")
     parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other inputs (0)")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="a property, an operation or a requirement")
     parser.add_argument("--out", type=Path, default=Path("found"), metavar="DIR", help="for the vectors (found)")
@@ -88,12 +89,13 @@ def _told(searched: Searched, options: argparse.Namespace) -> int:
         print(_block(one, placed[one.cause], options))
     for name, what in sorted(searched.unexplained.items()):
         told = f"note: {name} did not hold ({what}), though the oracle gives the same answers: no vector"
-        print(terminal.printable(told))
+        print(printable(told))
     counted = f"{searched.examples} examples of {searched.hunts} hunts, {searched.seconds:.0f} s, seed {options.seed}"
     added = sum(place.is_new for place in placed.values())
     print(f"{len(found)} causes found, {added} new vectors in {options.out} ({counted})")
-    if searched.incomplete:
-        print(f"incomplete: {terminal.printable(searched.incomplete)}")
+    incomplete = searched.incomplete or ("" if searched.examples else "no example was asked; give more --seconds")
+    if incomplete:
+        print(f"incomplete: {printable(incomplete)}")
         return INCOMPLETE
     return NOT_CONFORMANT if found else 0
 
