@@ -24,8 +24,9 @@ from compaction_conformance.mutation.record import (
     problems,
     stale,
 )
+from compaction_conformance.tables import aligned
 from compaction_conformance.vectors import Vector
-from compaction_conformance.verbs.proof import proof_dir
+from compaction_conformance.verbs.proof import mutation_rows, proof_dir
 
 RECORD = mutation_record.read_record(proof_dir() / "mutation.json")
 
@@ -198,6 +199,13 @@ def test_every_module_is_recorded() -> None:
 def test_at_least_98_percent_of_what_can_be_told_is_killed() -> None:
     assert RECORD.total.percent >= 98
     assert RECORD.total.counted > 8000
+
+
+def test_the_proof_shows_the_recorded_modules_below_98_percent_and_the_sum() -> None:
+    below = {name: one for name, one in RECORD.modules.items() if one.percent < 98}
+    head, *rows, _ = mutation_rows(Record(below, {}))
+    *_, total = mutation_rows(RECORD)
+    assert aligned([head, *rows, total]) in (proof_dir() / "PROOF.md").read_text(encoding="utf-8")
 
 
 def test_settings_are_as_recorded(fates: list[Fate]) -> None:

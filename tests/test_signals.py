@@ -51,17 +51,23 @@ def test_no_adapter_is_left_behind(
 ) -> None:
     adapter = f"{sys.executable} {_STALLING} {tmp_path} {mode}"
     command = [sys.executable, "-m", "compaction_conformance.cli", *(word.format(adapter) for word in words)]
-    run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        assert _until(lambda: len(list(tmp_path.glob("*.stalled"))) >= stalled)
-        run.send_signal(number)
-        _, told = run.communicate(timeout=20)
-    finally:
-        run.kill()
-        run.wait()
-        started = [int(file.stem) for file in tmp_path.glob("*.started")]
-        ended = _until(lambda: not any(map(_is_alive, started)), 5.0)
-        for process in filter(_is_alive, started):
-            os.kill(process, signal.SIGKILL)
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background has it ignored
+    ) as run:
+        try:
+            assert _until(lambda: len(list(tmp_path.glob("*.stalled"))) >= stalled)
+            run.send_signal(number)
+            _, told = run.communicate(timeout=20)
+        finally:
+            run.kill()
+            started = [int(file.stem) for file in tmp_path.glob("*.started")]
+            ended = _until(lambda: not any(map(_is_alive, started)), 5.0)
+            for process in filter(_is_alive, started):
+                os.kill(process, signal.SIGKILL)
     assert (run.returncode, told) == (3, "interrupted\n")
     assert ended

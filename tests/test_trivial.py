@@ -9,6 +9,8 @@ import pytest
 from compaction_conformance import trivial
 from compaction_conformance.expectation import Error, ExpectResult, Result
 from compaction_conformance.judge import accepted_value, first_difference
+from compaction_conformance.spec import Spec
+from compaction_conformance.tables import aligned
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.proof import proof_dir
 
@@ -86,6 +88,11 @@ def test_real_implementations_are_recorded_beside_them(scores: dict[str, trivial
     for chapter, (passed, of) in recorded["pi"].items():
         assert passed == of or chapter == "recommended-classifier"
         assert all(own[chapter][0] < own[chapter][1] for own in scores.values())
+
+
+def test_the_proof_shows_the_recorded_scores(spec: Spec) -> None:
+    table = aligned(trivial.table(trivial.read_recorded(proof_dir() / "scores.json"), spec))
+    assert table in (proof_dir() / "PROOF.md").read_text(encoding="utf-8")
 
 
 def test_scores_are_read_back(tmp_path: Path) -> None:

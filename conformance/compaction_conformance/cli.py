@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TextIO
 
+from compaction_conformance import extras
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.run import BAD_USAGE, INCOMPLETE
 from compaction_conformance.schema_words import printable
@@ -44,8 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except ConformanceError as error:
-        common.say(f"error: {error}")
-        return error.exit_code
+        return _told(error)
+    except ModuleNotFoundError as error:
+        if (lacking := extras.behind(error)) is None:
+            raise
+        return _told(lacking)
     except KeyboardInterrupt:
         common.say("interrupted")
         return INCOMPLETE
@@ -57,6 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         _let_go(sys.stdout)
         _let_go(sys.stderr)
+
+
+def _told(error: ConformanceError) -> int:
+    common.say(f"error: {error}")
+    return error.exit_code
 
 
 def _ready_streams() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compaction_conformance.errors import InvalidInput
+from compaction_conformance.errors import InvalidInput, Unavailable
 
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent.parent
@@ -33,6 +33,15 @@ def vector_files() -> list[Path]:
 def adapters_dir() -> Path:
     """The folder of ready adapters to real implementations."""
     return _folder("adapters", _REPOSITORY / "conformance" / "adapters")
+
+
+def checkout_dir() -> Path:
+    """The root of the repository. Raises `Unavailable` for an installed package: its files are not to be changed, and
+    what proves the suite is no part of it."""
+    if not (_REPOSITORY / "conformance" / "PROOF.md").is_file():
+        what = "this reads or writes records of the project, which an installed package does not have"
+        raise Unavailable(what, where=str(_PACKAGE), remedy="run it in a checkout, installed with pip install -e")
+    return _REPOSITORY
 
 
 def _folder(name: str, in_checkout: Path) -> Path:

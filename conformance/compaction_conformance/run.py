@@ -59,13 +59,17 @@ class RunReport:
 OnOutcome = Callable[[Outcome], None]
 
 
+def binds(vector: Vector, about: Description) -> bool:
+    """Whether the vector is of no optional feature, or of one that the implementation declares."""
+    return vector.feature is None or vector.feature in about.features
+
+
 def run(implementation: Implementation, vectors: Sequence[Vector], on_outcome: OnOutcome = lambda _: None) -> RunReport:
     """Ask all vectors, in order. `on_outcome` is told of each as soon as it is known.
 
     A vector of an optional feature is left out when the implementation does not declare the feature.
     """
-    features = implementation.description.features
-    vectors = [vector for vector in vectors if vector.feature is None or vector.feature in features]
+    vectors = [vector for vector in vectors if binds(vector, implementation.description)]
     operations = implementation.description.operations
     asked = [vector for vector in vectors if vector.operation in operations]
     by_id = {}

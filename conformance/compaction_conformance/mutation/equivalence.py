@@ -50,6 +50,7 @@ REASONS = (
         after=r"XX|, None\)$|\bNone\b",
     ),
     Reason("types", "a name for a type, which nothing asks for at run time", statement=r": TypeAlias ="),
+    Reason("depth", "how many levels deep a value may be is free", place=r"^calling:$", before=r"^20_000$"),
     Reason("handshake", "what an adapter says of itself is not judged", place=r":describe$"),
     Reason(
         "made ids",

@@ -8,15 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from compaction_conformance import extras
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.expectation import NotRun
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.pytest_plugin import option
-from compaction_conformance.run import PASSED, UNSUPPORTED, Outcome, run
+from compaction_conformance.run import PASSED, UNSUPPORTED, Outcome, binds, run
 from compaction_conformance.terminal import failure_block
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.common import again_options
+
+
+def pytest_configure() -> None:
+    """Without its libraries no module of the suite can be collected: one word of it, in place of errors."""
+    if lacking := extras.lacking(extras.OF_THE_SUITE):
+        raise pytest.UsageError(str(lacking))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,7 +56,13 @@ def implementation(pytestconfig: pytest.Config) -> Iterator[Implementation]:
 @pytest.fixture(scope="session")
 def outcome_for(implementation: Implementation) -> Callable[[Vector], Outcome]:
     """Runs one vector and says what became of it."""
-    return lambda vector: run(implementation, (vector,)).outcomes[0]
+
+    def outcome(vector: Vector) -> Outcome:
+        if not binds(vector, implementation.description):
+            pytest.skip(f"optional feature {vector.feature} is not declared")
+        return run(implementation, (vector,)).outcomes[0]
+
+    return outcome
 
 
 @pytest.fixture(scope="session")

@@ -15,13 +15,13 @@ from compaction_conformance.corpus.cases import load_corpus
 from compaction_conformance.corpus.record import OPERATION
 from compaction_conformance.corpus.response_vectors import response_vectors
 from compaction_conformance.corpus.server import ReplayServer
-from compaction_conformance.errors import InvalidInput, Unavailable
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.faults import FAULTS
 from compaction_conformance.golden.sweep_run import load_sweeps
 from compaction_conformance.mutation import record as mutation_record
 from compaction_conformance.mutation.campaign import Campaign, Fate
 from compaction_conformance.mutation.mutants import module_names
-from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.paths import checkout_dir, spec_dir, vector_dirs
 from compaction_conformance.run import NOT_CONFORMANT, Outcome, run
 from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Spec, load_spec
@@ -55,12 +55,7 @@ def _pin(parser: argparse.ArgumentParser, name: str) -> None:
 
 def proof_dir() -> Path:
     """Where the records are kept: beside the page that explains them, in a checkout."""
-    folder = Path(__file__).resolve().parents[2]
-    if not (folder / "PROOF.md").is_file():
-        raise Unavailable(
-            "the records are not part of an installed package", where=str(folder), remedy="run it in a checkout"
-        )
-    return folder
+    return checkout_dir() / "conformance"
 
 
 def _suite() -> tuple[Spec, tuple[Vector, ...]]:

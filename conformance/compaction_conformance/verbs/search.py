@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compaction_conformance import terminal
 from compaction_conformance.connect import REFERENCE
-from compaction_conformance.errors import InvalidInput, Unavailable
+from compaction_conformance.errors import InvalidInput
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import DEFAULT_PROFILE
@@ -39,8 +38,6 @@ def add(verbs: common.Verbs) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """0: nothing was found. 1: something was. 3: the search could not go on to its end."""
-    if find_spec("hypothesis") is None:
-        raise Unavailable("search needs Hypothesis", remedy='pip install "pi-compaction-conformance[suite]"')
     if options.list:
         return _listed()
     searched = _searched(_job(options), options.n)
