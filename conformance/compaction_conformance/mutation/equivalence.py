@@ -170,12 +170,6 @@ REASONS = (
     ),
     Reason(
         "quirk",
-        "which of its readings a QUIRK takes is free (CTL-87)",
-        place=r"check_before_prompt$",
-        before=r"^False$",
-    ),
-    Reason(
-        "quirk",
         "which of its readings a QUIRK takes is free (HCO-16)",
         place=r"harness\.tokens:(?:of_message|_with_arguments)$",
     ),
@@ -272,12 +266,6 @@ REASONS = (
         "without a compaction nothing is asked of what it keeps",
         place=r"projection:fold$",
         before=r"Fold\(None",
-    ),
-    Reason(
-        "searched again",
-        "past the start the search meets its last entry again",
-        place=r"newest_compaction$",
-        before=r"^1$",
     ),
     Reason(
         "over http",
