@@ -77,6 +77,21 @@ def test_a_crash_is_an_unexpected_error_with_its_log_and_no_terminal_codes(cli: 
 
 
 @pytest.mark.parametrize(
+    ("source", "code"),
+    [("import sys\nsys.exit(0)\n", 2), ("import sys\n\ndef describe(): sys.exit(0)\n\ncall = describe\n", 3)],
+)
+def test_an_implementation_that_ends_the_program_is_no_conformant_one(
+    source: str, code: int, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "leaves_at_once.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "leaves_at_once", raising=False)
+    got, _, err = cli("run", "--implementation", "python:leaves_at_once", "--only", "TOK-01")
+    assert got == code
+    assert "SystemExit: 0" in err
+
+
+@pytest.mark.parametrize(
     ("name", "failure"), [("not_json", "unexpected_error"), ("bad_shape", "schema_violation"), ("leaves", "exited")]
 )
 def test_in_process_failures_have_their_class(cli: Cli, name: str, failure: str) -> None:

@@ -107,7 +107,7 @@ def _python(target: str, settings: Settings) -> Implementation:
         found: Any = importlib.import_module(module_name)
         for part in attribute.split(".") if attribute else ():
             found = getattr(found, part)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # nor may it end this program
         raise Unavailable(
             f"cannot import it: {type(error).__name__}: {error}",
             where=f"--implementation python:{target}",

@@ -46,7 +46,7 @@ class InProcess:
         self.log = ""
         try:
             answer = target.describe()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise HandshakeFailed(f"describe() raised {type(error).__name__}: {error}") from error
         self.description: Description = read_description(answer, edition, profile)
 
