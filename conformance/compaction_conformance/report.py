@@ -96,16 +96,23 @@ def write_json_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Raises `InvalidInput` when the file cannot be written; so does `write_junit`."""
     with writing(path), path.open("w", encoding="utf-8") as file:
         for line in lines:
-            file.write(json.dumps({name: _json_value(value) for name, value in line.items()}) + "\n")
+            file.write(_json_line(line) + "\n")
 
 
-def _json_value(value: Any) -> Any:
-    """The value; as text where JSON cannot hold it: an answer may be nested too deeply, or have infinities."""
+def _json_line(line: dict[str, Any]) -> str:
+    """What JSON cannot hold stands as text: an answer may be nested too deeply, or have infinities."""
+    try:
+        return json.dumps(line, allow_nan=False)
+    except (ValueError, RecursionError):
+        return json.dumps({name: value if _is_json(value) else shown(value) for name, value in line.items()})
+
+
+def _is_json(value: Any) -> bool:
     try:
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
-        return shown(value)
-    return value
+        return False
+    return True
 
 
 def write_junit(path: Path, report: RunReport, blocks: dict[str, str], *, strict: bool = False) -> None:
