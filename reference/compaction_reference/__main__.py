@@ -40,7 +40,7 @@ class Server:
             return _failure(None, _PARSE_ERROR, _cut(str(error)))
         except (RecursionError, MemoryError):
             return _failure(None, _PARSE_ERROR, f"the line is {_TOO_MUCH}")
-        request_id = json_value(request.get("id")) if isinstance(request, dict) else None
+        request_id = request.get("id") if isinstance(request, dict) else None
         if not isinstance(request_id, (str, int, float)) or isinstance(request_id, bool):
             return _failure(None, _INVALID_REQUEST, "no JSON-RPC request with an id")
         method = request.get("method")
@@ -89,9 +89,16 @@ def _cut(message: str) -> str:
 
 def _line(response: Json) -> str:
     try:
-        return json.dumps(response, allow_nan=False)
+        return _text(response)
     except (RecursionError, MemoryError):
-        return json.dumps(_failure(response["id"], _TROUBLE, f"the result is {_TOO_MUCH}"))
+        return _text(_failure(response["id"], _TROUBLE, f"the result is {_TOO_MUCH}"))
+
+
+def _text(response: Json) -> str:
+    try:
+        return json.dumps(response, allow_nan=False)
+    except ValueError:  # a number that JSON cannot hold came in with the request
+        return json.dumps(json_value(response))
 
 
 def serve(requests: IO[bytes], responses: IO[str]) -> None:

@@ -30,7 +30,7 @@ from . import (
 )
 from .calling import called
 from .control import scenario
-from .ecma import members, pick, to_number
+from .ecma import json_value, members, or_null, pick, to_number
 from .params import file_content
 from .types import LAST, Entry, Json
 
@@ -69,7 +69,7 @@ def _projection(params: Json) -> projection.Projection:
 
 def _session_parse(params: Json) -> Json:
     opened = session_file.open_file(file_content(params))
-    return {"header": opened.header, "entries": opened.entries, **opened.leaf}
+    return {"header": json_value(opened.header), "entries": json_value(opened.entries), **opened.leaf}
 
 
 def _session_write(params: Json) -> Json:
@@ -99,7 +99,7 @@ def _system_current(params: Json) -> Json:
 
 def _context_usage(params: Json) -> Json:
     opened = session.Session(params["entries"], _leaf(params))
-    return {"usage": tokens.context_usage(opened, params["contextWindow"])}
+    return {"usage": json_value(tokens.context_usage(opened, params["contextWindow"]))}
 
 
 def _cut_find(params: Json) -> Json:
@@ -119,7 +119,7 @@ def _branch_collect(params: Json) -> Json:
 
 def _branch_prepare(params: Json) -> Json:
     prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
-    return {"messages": prepared.messages, "totalTokens": prepared.total_tokens, **prepared.files}
+    return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
 
 
 def _classify(params: Json) -> Json:
@@ -141,10 +141,10 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "projection/settings": lambda p: projection.settings_on(_walk(p)),
     "system/current": _system_current,
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
-    "tokens/from_usage": lambda p: {"tokens": tokens.from_usage(p["usage"])},
-    "tokens/of_message": lambda p: {"tokens": tokens.of_message(p["message"])},
-    "tokens/of_context": lambda p: tokens.of_context(p["messages"]),
-    "tokens/of_projection": lambda p: tokens.of_projection(_projection(p)),
+    "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
+    "tokens/of_message": lambda p: {"tokens": or_null(tokens.of_message(p["message"]))},
+    "tokens/of_context": lambda p: json_value(tokens.of_context(p["messages"])),
+    "tokens/of_projection": lambda p: json_value(tokens.of_projection(_projection(p))),
     "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
     "tokens/context_usage": _context_usage,
     "settings/resolve": lambda p: settings.resolve(p["global"], p["project"], p["model"]),

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import EDITION, __version__, file_operations, messages, serialization, settings, tokens
 from ..calling import called
-from ..ecma import to_number
+from ..ecma import json_value, or_null, to_number
 from ..params import file_content
 from ..types import LAST, Json
 from . import NAME, PROFILE, branch_summary, cut_point, preparation, scripted, session, session_file, storage
@@ -42,7 +42,8 @@ def _path(params: Json) -> list[Any]:
 def _session_parse(params: Json) -> Json:
     opened = session_file.open_file(file_content(params) or "")
     leaf_id = opened.storage.tips.get(storage.BRANCH)
-    return {"header": opened.header, "entries": opened.storage.entries, "leafId": leaf_id}
+    header, entries = json_value(opened.header), json_value(opened.storage.entries)
+    return {"header": header, "entries": entries, "leafId": leaf_id}
 
 
 def _cut_find(params: Json) -> Json:
@@ -58,7 +59,7 @@ def _branch_collect(params: Json) -> Json:
 
 def _branch_prepare(params: Json) -> Json:
     prepared = branch_summary.prepare(params["entries"], params["tokenBudget"])
-    return {"messages": prepared.messages, "totalTokens": prepared.total_tokens, **prepared.files}
+    return {"messages": prepared.messages, "totalTokens": or_null(prepared.total_tokens), **prepared.files}
 
 
 def _files_lists(params: Json) -> Json:
@@ -73,9 +74,9 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "projection/entries": lambda p: {"entries": harness_context.context_entries(_path(p))},
     "projection/messages": lambda p: {"messages": harness_context.context_messages(_path(p))},
     "messages/to_llm": lambda p: {"messages": messages.to_llm(p["messages"])},
-    "tokens/from_usage": lambda p: {"tokens": tokens.from_usage(p["usage"])},
-    "tokens/of_message": lambda p: {"tokens": harness_tokens.of_message(p["message"])},
-    "tokens/of_context": lambda p: harness_tokens.of_context(p["messages"]),
+    "tokens/from_usage": lambda p: {"tokens": or_null(tokens.from_usage(p["usage"]))},
+    "tokens/of_message": lambda p: {"tokens": or_null(harness_tokens.of_message(p["message"]))},
+    "tokens/of_context": lambda p: json_value(harness_tokens.of_context(p["messages"])),
     "tokens/last_usage": lambda p: {"usage": tokens.last_usage(p["entries"])},
     "trigger/should_compact": lambda p: {
         "compact": settings.should_compact(p["contextTokens"], p["contextWindow"], p["settings"])
