@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from compaction_conformance.attest import attest_file, expectation_from
+from compaction_conformance.attest import Attested, attest_file, expectation_from
+from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Error, Result, read_expectation
@@ -111,8 +112,44 @@ def attested(operation: str, params: Any, folder: Path, spec: Spec) -> Any:
     one = vector(id="SES-sample", requirements=["SES-01"], operation=operation, params=params, expect=None)
     path = folder / "sample.json"
     path.write_text(json.dumps({"chapter": "session-format", "vectors": [one]}))
-    assert attest_file(path, connect("reference", Settings()), spec, fill=True) == []
+    assert attest_file(path, connect("reference", Settings()), spec, fill=True) == Attested((), (one["id"],))
     return json.loads(path.read_text())["vectors"][0]["expect"]
+
+
+def file_of(folder: Path, **changes: Any) -> Path:
+    path = folder / "sample.json"
+    path.write_text(json.dumps({"chapter": "tokens", "vectors": [vector(expect=None, **changes)]}))
+    return path
+
+
+def test_evidence_is_filled_with_the_name_of_the_oracle(tmp_path: Path, spec: Spec) -> None:
+    oracle = connect("reference", Settings())
+    path = file_of(tmp_path, evidence=None)
+    assert attest_file(path, oracle, spec, fill=True).filled == ("TOK-sample",)
+    (filled,) = json.loads(path.read_text())["vectors"]
+    assert filled["evidence"] == {"grade": "observed", "source": oracle.description.label}
+    assert attest_file(path, oracle, spec, fill=True) == Attested(())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"requirements": ["TOK-999"]}, "unknown requirement TOK-999"),
+        ({"requirements": ["OVF-62"], "evidence": None}, "evidence"),
+    ],
+    ids=["no rule", "advice has evidence of its own"],
+)
+def test_what_cannot_be_filled_is_left_alone(changes: dict[str, Any], words: str, tmp_path: Path, spec: Spec) -> None:
+    path = file_of(tmp_path, **changes)
+    before = path.read_text()
+    with pytest.raises(InvalidInput, match=words):
+        attest_file(path, connect("reference", Settings()), spec, fill=True)
+    assert path.read_text() == before
+
+
+def test_the_verb_says_what_it_filled(tmp_path: Path, spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attest", "--implementation", "reference", "--fill", str(file_of(tmp_path))]) == 0
+    assert capsys.readouterr().out == "filled: TOK-sample\n1 files, 0 problems\n"
 
 
 def test_an_answer_that_is_nested_too_deeply_is_one_error(tmp_path: Path, spec: Spec) -> None:

@@ -449,6 +449,84 @@ def test_advice_fails_in_the_junit_report_of_a_strict_run(strict: bool, cli: Cli
     assert not strict or (case.findtext("failure") or "").startswith("ADVICE OVF-")
 
 
+def blocks(out: str) -> list[str]:
+    """What is told of each failure."""
+    return [part for part in out.split("\n\n") if part.startswith("FAIL ")]
+
+
+def test_texts_that_look_alike_are_shown_by_their_code_points(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:decomposes", "--only", "FIL-08", "--failures", "all")
+    block = next(part for part in blocks(out) if "\\u0301" in part)
+    want, got = re.findall(r"^  (?:want|got)    *(.*)$", block, re.MULTILINE)
+    assert want != got
+    assert want.isascii() and got.isascii()
+
+
+def test_a_failure_of_file_lists_shows_the_calls(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:decomposes", "--only", "files/lists", "--failures", "1")
+    assert re.search(r"^  input  .*assistant \((?:read|write|edit) ", out, re.MULTILINE)
+
+
+def test_a_quirk_that_is_not_met_shows_every_accepted_reading(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:talks", "--only", "TOK-usage-negative-total-empty")
+    assert '  or     parts: {"tokens": 0}\n  or     refuse: {"error": {"kind": "malformed_input"}}\n' in out
+
+
+def test_a_broken_shape_shows_what_is_expected_and_what_came(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:talks", "--only", "TOK-usage-total-without-parts")
+    assert '  want   321\n  got    "321"\n  note   no result of tokens/from_usage can be so: /tokens: is "321"; ' in out
+
+
+def test_what_is_declared_alone_is_counted_where_nothing_else_is_asked(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:partial", "--declared-only")
+    met = re.search(r", (\d+) of (\d+) declared MUST vectors met \((\d+) more are of operations", out.splitlines()[-1])
+    assert met is not None
+    assert met[1] == met[2]
+    row = next(line for line in out.splitlines() if line.startswith("all "))
+    assert f"{met[1]}/{met[2]}  100 %" in " ".join(row.split(" ")).replace("   ", "  ")
+
+
+def test_the_last_line_says_what_made_a_run_fail(cli: Cli) -> None:
+    _, out, _ = cli("run", "--only", "OVF-62", "--strict")
+    assert "ADVICE OVF-" in out
+    assert re.search(r": not conformant, .* and \d+ vectors of advice not met \(--strict\)$", out.rstrip())
+    _, out, _ = cli("run", "--only", "OVF-62")
+    assert "\n--strict shows what is asked and answered there" in out
+    _, out, _ = cli("run", "--only", "TOK-usage-negative-total-empty", "--implementation", "python:wrong:talks")
+    assert out.rstrip().endswith("1 QUIRK vectors in no accepted reading")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("OVD-26", ["means: nothing tells of an overflow", "recommended-overflow.json"]),
+        ("OVP-01", ["overflow-patterns.json", "nearMiss: prompt is far too long"]),
+        ("PROP-PRJ-off-path", ["PRJ-04 · ", "search --only PROP-PRJ-off-path"]),
+        ("PROP-machine", ["PRE-16 · ", "driven step by step"]),
+        ("anthropic-413-request-too-large", ["RSP-12 · ", "response: 413, ", "expects: "]),
+        (
+            "tokens/of_message",
+            ["operations/tokens-of_message.params.json", "vectors (`list --only tokens/of_message`)"],
+        ),
+        ("recommended-classifier", ["15-recommended-classifier.md", "OVR-01  SHOULD"]),
+        ("FLT-cut-keeps-all", ["a named fault", "report: https://", "CUT-"]),
+        ("SWEEP-only-header-session-parse", ["run --sweeps --only SWEEP-only-header-session-parse"]),
+    ],
+)
+def test_explain_knows_whatever_has_a_name(name: str, words: list[str], cli: Cli) -> None:
+    code, out, _ = cli("explain", name)
+    assert code == 0
+    assert out.startswith((name, "RSP-"))
+    for word in words:
+        assert word in out
+
+
+def test_explain_says_which_names_it_knows(cli: Cli) -> None:
+    code, _, message = cli("explain", "OVD-99")
+    assert code == 2
+    assert "known are requirements, vectors, operations, chapters, overflow cases, rows of" in message
+
+
 def test_explain_knows_every_id_that_list_prints(cli: Cli) -> None:
     _, out, _ = cli("list", "--only", "RSP-*")
     names = [line.split()[0] for line in out.splitlines()]

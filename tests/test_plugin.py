@@ -49,6 +49,14 @@ print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": describe()}),
 sys.stdin.readline()
 """
 
+PLAIN = """
+from compaction_reference.operations import call
+from compaction_reference import operations
+
+def describe():
+    return {**operations.describe(), "features": []}
+"""
+
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit code and output of pytest in the folder."""
@@ -128,3 +136,29 @@ def test_what_was_not_run_fails_the_suite(module: str, only: str, tmp_path: Path
     assert code == 1, out
     assert "passed" not in out.splitlines()[-1]
     assert "not run: it could not be started again" in out
+
+
+def test_vectors_of_an_undeclared_feature_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    words = (*SUITE, "-rs", "--only", "SUM-src-*", "--implementation", "python:plain")
+    code, out = run(tmp_path, *words)
+    assert code == 0, out
+    assert "optional feature source-context is not declared" in out
+
+
+@pytest.mark.parametrize(
+    ("only", "passed", "skipped"),
+    [("FIL-08", ["PROP-FIL-"], "PROP-PRJ-"), ("PROP-PRJ-off-path", ["PROP-PRJ-off-path"], "PROP-FIL-")],
+)
+def test_only_chooses_properties_too(only: str, passed: list[str], skipped: str, tmp_path: Path) -> None:
+    places = (f"compaction_conformance.suite.{module}" for module in ("test_properties", "test_machine"))
+    code, out = run(tmp_path, "--pyargs", *places, "-v", "-rs", "--only", only)
+    assert code == 0, out
+    assert all(name in out for name in passed)
+    assert skipped not in out
+    assert f"the machine is not what --only {only} asks for" in out
+
+
+def test_the_help_says_what_differs_from_a_run(tmp_path: Path) -> None:
+    _, out = run(tmp_path, "--help")
+    assert "what it does not declare is skipped and fails nothing" in " ".join(out.split())

@@ -204,6 +204,20 @@ def test_a_failed_handshake_says_why(mode: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("printf 'Error: no such module\\n    at load (1:2)\\n\\nNode.js v20.1.0\\n'", "Error: no such module"),
+        ("echo starting; echo 'adapter: no configuration'", "adapter: no configuration"),
+    ],
+    ids=["more after the error", "the last line"],
+)
+def test_a_command_that_ends_at_once_is_to_be_run_by_hand(command: str, words: str) -> None:
+    with pytest.raises(HandshakeFailed) as caught:
+        Stdio(["sh", "-c", f"({command}) >&2; exit 1"], edition="pi-0.87", profile="coding-agent")
+    assert f"\n  its stderr: {words}\n  → the command ended before it answered; run it by hand" in str(caught.value)
+
+
 def test_the_exit_code_after_the_end_of_input_is_kept() -> None:
     side = Stdio(["sh", "-c", f"{' '.join(_FAKE)}; exit 3"], edition="pi-0.87", profile="coding-agent")
     side.close()

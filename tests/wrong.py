@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,8 @@ loses_content = Wrong("loses-content", projection__messages=lambda params, right
 looks = Counter[str]()
 walks_slowly = Wrong("walks-slowly", session__path=lambda params, right: (_quadratic(params), right())[1])
 writes_beyond = Wrong("writes-beyond", session__write=lambda params, right: _beyond(right()))
+decomposes = Wrong("decomposes", files__lists=lambda params, right: _decomposed(right()))
+talks = Wrong("talks", tokens__from_usage=lambda params, right: {"tokens": str(right()["tokens"])})
 refuses_paths = Wrong("refuses-paths", session__path=_crash)
 partial = Partial()
 unserved = Unserved()
@@ -85,6 +88,10 @@ def _quadratic(params: Any) -> None:
 def _beyond(answer: Any) -> Any:
     """Every time of a file is a number that no double holds."""
     return {"content": re.sub(r'"timestamp": ?"[^"]*"', '"timestamp":1e400', answer["content"] or "")}
+
+
+def _decomposed(answer: Any) -> Any:
+    return {name: [unicodedata.normalize("NFD", path) for path in paths] for name, paths in answer.items()}
 
 
 def _unfolded(params: Any) -> Any:

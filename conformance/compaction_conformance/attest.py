@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +15,59 @@ from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.judge import milliseconds_of, strings_of_params
 from compaction_conformance.spec import Spec
-from compaction_conformance.terminal import shown
-from compaction_conformance.vector_checks import check_shape
+from compaction_conformance.terminal import place, shown_apart
+from compaction_conformance.vector_checks import check_shape, refuse, rule_flaws
 from compaction_conformance.vector_text import vector_file_text
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
 _CONVERSATION = re.compile(r"<conversation>\n(.*?)\n</conversation>", re.DOTALL)
 
 
-def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = False) -> list[str]:
-    """The vectors that say something else than the oracle, one line each. SHOULD vectors are not held against it, nor
-    those of an optional feature that it does not have.
+@dataclass(frozen=True)
+class Attested:
+    """`problems`: the vectors that say something else than the oracle, one line each; `filled`: the ids of those that
+    were written anew."""
 
-    With `fill`, a vector without `expect` gets the oracle's answer, and the file is written anew. Raises `InvalidInput`
-    for an answer that cannot be an expectation.
+    problems: tuple[str, ...]
+    filled: tuple[str, ...] = ()
+
+
+def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = False) -> Attested:
+    """SHOULD vectors are not held against the oracle, nor those of an optional feature that it does not have.
+
+    With `fill`, a vector without `expect` gets the oracle's answer, one of the oracle's without `evidence` its name,
+    and the file is written anew. Raises `InvalidInput` for what is no vector, and for an answer that cannot be an
+    expectation.
     """
     data = read_json(path)
-    check_shape(path, _as_if_filled(data))
+    observed = {"grade": "observed", "source": oracle.description.label}
+    _check(path, data, spec, observed if fill else None)
     features = {None, *oracle.description.features}
     known = [raw for raw in data["vectors"] if raw.get("feature") in features]
     raws = [raw for raw in known if fill or _level(raw, spec) != "SHOULD"]
     requests = [Request(raw["operation"], json.dumps(raw["params"]), raw.get("timeLimit")) for raw in raws]
-    problems, filled = [], 0
+    problems: list[str] = []
+    filled: list[str] = []
     for raw, reply in zip(raws, oracle.answers(requests), strict=True):
+        before = set(raw)
         if "expect" not in raw and fill and isinstance(reply, (Result, Error)):
             raw["expect"] = _filled(path, raw, reply)
-            filled += 1
-        problems += [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
+        found = [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
+        if not found:
+            raw.setdefault("evidence", observed)
+        problems += found
+        filled += [raw["id"]] * (set(raw) != before)
     if filled:
         write_text(path, vector_file_text(data["chapter"], data["vectors"]))
-    return problems
+    return Attested(tuple(problems), tuple(filled))
+
+
+def _check(path: Path, data: Any, spec: Spec, evidence: Any) -> None:
+    """Raises `InvalidInput` for the first flaw but that expectations are missing, or the evidence that is given."""
+    whole = _as_if_filled(data, spec, evidence)
+    check_shape(path, whole)
+    for raw in whole["vectors"]:
+        refuse(path, raw["id"], rule_flaws(raw, spec))
 
 
 def _filled(path: Path, raw: dict[str, Any], reply: Result | Error) -> dict[str, Any]:
@@ -89,17 +113,21 @@ def _free_words(outcome: Any) -> None:
             stored["summary"] = {"$text": {"ends": text[text.index("\n\n") :]}}
 
 
-def _as_if_filled(data: Any) -> Any:
-    """The file with an expectation where there is none yet."""
+def _as_if_filled(data: Any, spec: Spec, evidence: Any) -> Any:
+    """The file with an expectation where there is none yet; with evidence, too, where the oracle can be it."""
     vectors = data.get("vectors") if isinstance(data, dict) else None
     if not isinstance(vectors, list):
         return data
     filled = [{"expect": {"answer": "any"}, **raw} if isinstance(raw, dict) else raw for raw in vectors]
+    for raw in filled:
+        if evidence and isinstance(raw, dict) and _level(raw, spec) != "SHOULD":
+            raw.setdefault("evidence", evidence)
     return {**data, "vectors": filled}
 
 
 def _level(raw: dict[str, Any], spec: Spec) -> str:
-    rule = spec.requirements.get(raw["requirements"][0])
+    names = raw.get("requirements")
+    rule = spec.requirements.get(names[0]) if isinstance(names, list) and names and isinstance(names[0], str) else None
     return rule.level if rule else "MUST"
 
 
@@ -116,8 +144,8 @@ def _problems(raw: dict[str, Any], reply: Reply, spec: Spec) -> Iterator[str]:
         verdict = expect.judge(reply, raw["params"])
         if not verdict.met and verdict.difference is not None:
             found = verdict.difference
-            where = found.pointer or "the top"
-            yield f"{verdict.failure} at {where}: expected {shown(found.want)}, it answers {shown(found.got)}"
+            want, got = shown_apart(found.want, found.got)
+            yield f"{verdict.failure} at {place(found)}: expected {want}, it answers {got}"
         elif isinstance(expect, ExpectReading) and verdict.reading != expect.readings[0][0]:
             yield f"the oracle takes the reading {verdict.reading}, which has to stand first"
 

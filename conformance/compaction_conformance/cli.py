@@ -19,6 +19,7 @@ from compaction_conformance.schema_words import printable
 from compaction_conformance.verbs import (
     common,
     compare,
+    explain,
     files,
     growth,
     handover,
@@ -31,7 +32,7 @@ from compaction_conformance.verbs import (
 )
 from compaction_conformance.verbs import run as run_verb
 
-_VERBS = (run_verb, look, replay, compare, handover, growth, files, overflow, serve, search, proof)
+_VERBS = (run_verb, look, explain, replay, compare, handover, growth, files, overflow, serve, search, proof)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

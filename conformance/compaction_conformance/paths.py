@@ -8,6 +8,7 @@ from compaction_conformance.errors import InvalidInput, Unavailable
 
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent.parent
+_PROOF = _REPOSITORY / "conformance" / "PROOF.md"  # in no wheel
 
 
 def spec_dir() -> Path:
@@ -35,12 +36,13 @@ def adapters_dir() -> Path:
     return _folder("adapters", _REPOSITORY / "conformance" / "adapters")
 
 
-def checkout_dir() -> Path:
-    """The root of the repository. Raises `Unavailable` for an installed package: its files are not to be changed, and
-    what proves the suite is no part of it."""
-    if not (_REPOSITORY / "conformance" / "PROOF.md").is_file():
-        what = "this reads or writes records of the project, which an installed package does not have"
-        raise Unavailable(what, where=str(_PACKAGE), remedy="run it in a checkout, installed with pip install -e")
+def checkout_dir(*, otherwise: str = "") -> Path:
+    """The root of the repository. Raises `Unavailable` in an installed package, whose files are not to be changed and
+    which has no records; `otherwise` is what can be done there."""
+    if not _PROOF.is_file():
+        what = "this needs a checkout: an installed package has no records, and its files are not to be changed"
+        remedy = "run it in a checkout of the project, where `pip install -e .` was done"
+        raise Unavailable(what, where=str(_PACKAGE), remedy=f"{otherwise}, or {remedy}" if otherwise else remedy)
     return _REPOSITORY
 
 

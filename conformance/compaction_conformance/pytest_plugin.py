@@ -7,6 +7,7 @@ keeps it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 import pytest
 
 _PACKAGE = __name__.partition(".")[0]
+_SUITE = f"{_PACKAGE}.suite"
 _CONFTEST = Path(__file__).with_name("suite") / "conftest.py"
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "implementation": {
         "default": "reference",
-        "help": "a name, python:MODULE, or a command (default: reference)",
+        "help": "a name, python:MODULE, or a command (default: reference); what it does not declare is skipped"
+        " and fails nothing, as with `run --declared-only`",
     },
     "vectors": {
         "action": "append",
@@ -47,7 +50,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """The short names, after every conftest.py that is there from the start."""
+    """The short names, after every conftest.py that is there from the start. Without its libraries the suite could not
+    be collected: one word of it, in place of errors."""
+    if any(_SUITE in place.replace(os.sep, ".") for place in args):
+        _check_libraries()
     result = yield
     named = any(_PACKAGE in place for place in (*args, *early_config.getini("testpaths")))
     if named or early_config.pluginmanager.has_plugin(str(_CONFTEST)):
@@ -55,6 +61,13 @@ def pytest_load_initial_conftests(
             if _is_free(parser, f"--{name}"):
                 _add(parser, f"--{name}", name)
     return result
+
+
+def _check_libraries() -> None:
+    from compaction_conformance import extras  # not in every project that has the package installed
+
+    if lacking := extras.lacking(extras.OF_THE_SUITE):
+        raise pytest.UsageError(str(lacking))
 
 
 def _add(parser: pytest.Parser, flag: str, name: str) -> None:

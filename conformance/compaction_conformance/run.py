@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -142,6 +142,13 @@ def judge(vector: Vector, reply: Result | Error | Broken) -> Verdict:
     verdict = vector.expect.judge(reply, vector.params)
     if verdict.failure != "mismatch" or not isinstance(reply, Result):
         return verdict
-    if error := schemas.first_error(schemas.result_schema(vector.operation), reply.value):
-        return Verdict("schema_violation", Difference(error.pointer, error.message, reply.value))
-    return verdict
+    return against_schema(vector.operation, reply.value, verdict)
+
+
+def against_schema(operation: str, value: Any, verdict: Verdict) -> Verdict:
+    """What was found of a result; a `schema_violation` where no result of the operation can be so."""
+    error = schemas.first_error(schemas.result_schema(operation), value)
+    if error is None or verdict.difference is None:
+        return verdict
+    notes = (verdict.difference.note, f"no result of {operation} can be so: {error}")
+    return Verdict("schema_violation", replace(verdict.difference, note="; ".join(filter(None, notes))))

@@ -31,11 +31,13 @@ _WEIGHED = 100  # a broken list of a million blocks has a million errors; the fi
 
 @dataclass(frozen=True)
 class SchemaError:
-    """The most telling way in which a value breaks a schema. `pointer` is a JSON Pointer; empty: the value itself."""
+    """The most telling way in which a value breaks a schema. `pointer` is a JSON Pointer to `value`; empty: the whole
+    value."""
 
     pointer: str
     message: str
     schema_id: str
+    value: Any = None
 
     def __str__(self) -> str:
         return f"{printable(self.pointer) or 'the value'}: {self.message}"
@@ -79,7 +81,11 @@ def first_error(name: str, value: Any) -> SchemaError | None:
         return SchemaError("", "is nested too deeply to be checked", _id(checker))
     except ValueError:  # Python refuses to print integers of many thousand digits
         return SchemaError("", "holds a number of too many digits to be checked", _id(checker))
-    return None if error is None else SchemaError(pointer_to(error.absolute_path), told(error), _id(checker))
+    return (
+        None
+        if error is None
+        else SchemaError(pointer_to(error.absolute_path), told(error), _id(checker), error.instance)
+    )
 
 
 def operations() -> tuple[str, ...]:

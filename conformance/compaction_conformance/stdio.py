@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +28,7 @@ _WINDOW = 32
 _WINDOW_BYTES = 4_000_000
 _HANDSHAKE_SECONDS = 60.0
 _SETTLE_SECONDS = 0.05
+_LINE_SHOWN = 400
 _WHOLE_DIGITS = 300  # so many a double can hold, whatever they are
 
 
@@ -158,15 +161,14 @@ class Stdio:
         except _Trouble as trouble:
             reply = trouble.reply
         if not isinstance(reply, Result):
-            raise HandshakeFailed(self._first_words(reply), remedy=_HANDSHAKE_REMEDY)
+            ended = isinstance(reply, Broken) and reply.failure in ("exited", "signalled")
+            raise HandshakeFailed(self._first_words(reply), remedy=_ENDED_REMEDY if ended else _HANDSHAKE_REMEDY)
         return read_description(reply.value, self._edition, self._profile)
 
     def _first_words(self, reply: Reply) -> str:
         what = f"{reply.failure}, {reply.detail}" if isinstance(reply, Broken) else f"it answered {reply}"
-        tail = self._process.stderr_tail.strip()
-        return f"no handshake with {' '.join(self._command)}: {what}" + (
-            f"\n  its stderr ends: {tail[-400:]}" if tail else ""
-        )
+        told = _most_telling(self._process.stderr_tail)
+        return f"no handshake with {shlex.join(self._command)}: {what}" + (f"\n  its stderr: {told}" if told else "")
 
     def _restart(self) -> str:
         """A fresh process; what was under way is asked again. Sets `_lost` when there can be none.
@@ -282,7 +284,16 @@ class Stdio:
         return held
 
 
+_ERROR_LINE = re.compile(r"\S*(?:error|exception|panic)\b.*", re.IGNORECASE)
+_ENDED_REMEDY = "the command ended before it answered; run it by hand"
 _HANDSHAKE_REMEDY = "stdout is for answers only (logs go to stderr); see 'Life of an adapter' in spec/protocol.md"
+
+
+def _most_telling(log: str) -> str:
+    """The last line of a log that begins with the name of an error, else the last one: some say more after it."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR_LINE.match(line)]
+    return (errors or lines or [""])[-1][:_LINE_SHOWN]
 
 
 def _is_whole(response: dict[str, Any]) -> bool:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.expectation import Broken, NotRun
-from compaction_conformance.judge import NOTHING
+from compaction_conformance.expectation import Broken, Expectation, ExpectReading, ExpectRefusal, NotRun
+from compaction_conformance.judge import NOTHING, Difference
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
 from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
+_BEFORE = 40  # characters that are shown before a difference far down a long value
+_READINGS = 4
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters of Hangul that are blank
 _NAME_WIDTH = 40
 _INPUT_ITEMS = 12
+_CALLS = 6
 OF_SESSIONS = ("SWEEP-", "VARIANT-")  # what is asked with `--sweeps` alone
 
 
@@ -33,8 +38,9 @@ def failure_block(
     rows = [("about", vector.description), ("rule", rule.sentence)]
     difference = verdict.difference
     if difference is not None and not isinstance(outcome.reply, Broken):
-        rows += [("at", difference.pointer or "the whole answer")]
-        rows += [("want", shown(difference.want)), ("got", shown(difference.got))]
+        want, got = shown_apart(difference.want, difference.got)
+        rows += [("at", place(difference)), ("want", want), ("got", got)]
+        rows += [("or", text) for text in _other_readings(vector.expect)]
     if difference is not None and difference.note:
         rows += [("note", printable(difference.note))]
     rows += [("input", describe_input(vector.params))]
@@ -65,6 +71,62 @@ def shown(value: Any) -> str:
     return printable(text[:_VALUE_WIDTH]) + rest
 
 
+def shown_apart(want: Any, got: Any) -> tuple[str, str]:
+    """Two values that differ, as `shown`; where that could not be seen, from the first difference on, in ASCII."""
+    texts = shown(want), shown(got)
+    if _skeleton(texts[0]) != _skeleton(texts[1]) or NOTHING in (want, got):
+        return texts
+    try:
+        plain = [json.dumps(value, default=repr) for value in (want, got)]
+    except RecursionError:
+        return texts
+    start = _alike(*plain) - _BEFORE if max(map(len, plain)) > _VALUE_WIDTH else 0
+    first, second = (_cut(text, max(start, 0)) for text in plain)
+    return first, second
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _cut(text: str, start: int) -> str:
+    shortened = len(text) > start + _VALUE_WIDTH
+    rest = f"… ({len(text)} characters)" if shortened else ""
+    return f"{'…' if start else ''}{text[start : start + _VALUE_WIDTH]}{rest}"
+
+
+def _skeleton(text: str) -> str:
+    """What a person sees of a text: letters without their marks, and nothing that leaves no ink."""
+    seen = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in seen if unicodedata.category(char)[0] not in "MCZ" and char not in _FILLERS)
+
+
+def place(difference: Difference) -> str:
+    """Where it is; in ASCII where a name is not the one that is looked for, which may look like it."""
+    pointer = printable(difference.pointer)
+    if NOTHING in (difference.want, difference.got):
+        pointer = pointer.encode("ascii", "backslashreplace").decode()
+    return pointer or "the whole answer"
+
+
+def expected(expect: Expectation) -> str:
+    """What is accepted, of a vector or of one reading of it."""
+    if isinstance(expect, ExpectRefusal):
+        return shown({"error": {"kind": expect.kind}})
+    members = shown(getattr(expect, "value", None))
+    held = getattr(expect, "holds", "")
+    return f"{members} and an error text that holds {shown(held)}" if held else members
+
+
+def _other_readings(expect: Expectation) -> list[str]:
+    """The readings that are accepted beside the first one, each as a whole answer."""
+    others = expect.readings[1:] if isinstance(expect, ExpectReading) else ()
+    told = [f"{name}: {expected(one)}" for name, one in others[:_READINGS]]
+    return told + [f"… {len(others) - _READINGS} more readings"] * (len(others) > _READINGS)
+
+
 def describe_input(params: Any) -> str:
     """The params in one line; entries and messages by id, type and role."""
     if not isinstance(params, dict):
@@ -88,8 +150,26 @@ def _describe_item(item: Any) -> str:
     if kind == "message" and isinstance(item.get("message"), dict):
         kind = item["message"].get("role", "?")
     text = f"{_name(item['id'])} {_name(kind)}" if "id" in item else _name(kind)
+    text += _describe_calls(item["message"] if isinstance(item.get("message"), dict) else item)
     target = item.get("firstKeptEntryId") or item.get("targetId")
     return f"{text}→{_name(target)}" if target else text
+
+
+def _describe_calls(message: dict[str, Any]) -> str:
+    """The tool calls of a message, each with the path that it is about: `(read a.txt, bash)`."""
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    calls = [block for block in blocks if block.get("type") == "toolCall"]
+    told = [_describe_call(call) for call in calls[:_CALLS]]
+    more = [f"… {len(calls) - _CALLS} more"] * (len(calls) > _CALLS)
+    return f" ({', '.join(told + more)})" if told else ""
+
+
+def _describe_call(call: dict[str, Any]) -> str:
+    arguments = call.get("arguments")
+    path = arguments.get("path") if isinstance(arguments, dict) else None
+    name = _name(call.get("name", "?"))
+    return name if path is None else f"{name} {_name(path)}"
 
 
 def _name(value: Any) -> str:
@@ -98,8 +178,9 @@ def _name(value: Any) -> str:
     return text if len(text) <= _NAME_WIDTH else f"{text[:_NAME_WIDTH]}…"
 
 
-def chapter_table(report: RunReport, spec: Spec) -> str:
-    """One row a chapter and a last one for all: passed of all at each level, what is undeclared, what was not run."""
+def chapter_table(report: RunReport, spec: Spec, *, declared_only: bool = False) -> str:
+    """One row a chapter and a last one for all: passed of all at each level (with `declared_only`, of all that are
+    declared), what is undeclared, what was not run."""
     by_chapter: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in report.outcomes:
         by_chapter[outcome.vector.requirement.chapter].append(outcome)
@@ -107,14 +188,15 @@ def chapter_table(report: RunReport, spec: Spec) -> str:
     rows: list[tuple[str, ...]] = [head]
     for chapter in spec.chapters:
         if outcomes := by_chapter.get(chapter.slug, []):
-            rows.append(_row(chapter.title, outcomes))
-    rows.append(_row("all", report.outcomes))
+            rows.append(_row(chapter.title, outcomes, declared_only))
+    rows.append(_row("all", report.outcomes, declared_only))
     return _aligned(rows)
 
 
-def _row(title: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _row(title: str, outcomes: Sequence[Outcome], declared_only: bool) -> tuple[str, ...]:
     rules = {outcome.vector.requirement.id for outcome in outcomes}
-    must, quirk, should = (_passed_of(outcomes, level) for level in ("MUST", "QUIRK", "SHOULD"))
+    counted = [outcome for outcome in outcomes if not (declared_only and outcome.status == UNSUPPORTED)]
+    must, quirk, should = (_passed_of(counted, level) for level in ("MUST", "QUIRK", "SHOULD"))
     return (
         title,
         str(len(rules)),
@@ -162,24 +244,41 @@ def readings_taken(report: RunReport) -> str:
     return "\n".join(f"reading {reading}: {' '.join(rules)}" for reading, rules in sorted(by_reading.items()))
 
 
-def advice(report: RunReport) -> str:
-    """The SHOULD rules that were not met, one line each."""
+def advice(report: RunReport, *, strict: bool = False) -> str:
+    """The SHOULD rules that were not met, one line each, and how to see more of them."""
     missed: dict[str, list[Requirement]] = defaultdict(list)
     for outcome in report.outcomes:
         if outcome.vector.level == "SHOULD" and outcome.status == FAILED:
             missed[outcome.vector.requirement.id].append(outcome.vector.requirement)
     rows = [f"advice {name}: {rules[0].title} ({len(rules)} not met)" for name, rules in sorted(missed.items())]
+    if rows and not strict:
+        rows.append("--strict shows what is asked and answered there, and lets it count")
     return "\n".join(rows)
 
 
-def conclusion(report: RunReport, exit_code: int) -> str:
-    label = printable(report.implementation.label)
-    must, passed, undeclared = (report.of("MUST", *statuses) for statuses in ((), (PASSED,), (UNSUPPORTED,)))
+def conclusion(report: RunReport, exit_code: int, *, strict: bool = False, declared_only: bool = False) -> str:
+    """The last line: the verdict, and every count that it rests on."""
+    undeclared = report.of("MUST", UNSUPPORTED)
     conformant = "conformant in what it declares" if undeclared else "conformant"
     words = {0: conformant, 1: "not conformant", 3: "incomplete"}[exit_code]
-    told = f", {undeclared} are of operations that it does not declare" if undeclared else ""
     why = f" ({why_incomplete(report)})" if exit_code == 3 else ""
-    return f"{label}: {words}{why}, {passed} of {must} MUST vectors met{told}"
+    bad = (FAILED,) if declared_only else (FAILED, UNSUPPORTED)
+    counts = [_must_met(report, undeclared, declared_only)]
+    if quirks := report.of("QUIRK", *bad):
+        counts.append(f"{quirks} QUIRK vectors in no accepted reading")
+    if strict and (advised := report.of("SHOULD", *bad)):
+        counts.append(f"{advised} vectors of advice not met (--strict)")
+    return f"{printable(report.implementation.label)}: {words}{why}, {' and '.join(counts)}"
+
+
+def _must_met(report: RunReport, undeclared: int, declared_only: bool) -> str:
+    passed, must = report.of("MUST", PASSED), report.of("MUST")
+    if not undeclared:
+        return f"{passed} of {must} MUST vectors met"
+    if declared_only:
+        told = f"{undeclared} more are of operations that it does not declare"
+        return f"{passed} of {must - undeclared} declared MUST vectors met ({told})"
+    return f"{passed} of {must} MUST vectors met ({undeclared} are of operations that it does not declare)"
 
 
 def why_incomplete(report: RunReport) -> str:

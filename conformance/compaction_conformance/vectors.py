@@ -95,11 +95,15 @@ def select(
     if only is None:
         return chosen
     exactly = tuple(vector for vector in chosen if vector.id == only)
-    return exactly or tuple(vector for vector in chosen if _fits(vector, only))
+    return exactly or tuple(vector for vector in chosen if fits(_names(vector), only))
 
 
-def _fits(vector: Vector, pattern: str) -> bool:
-    names = (vector.id, vector.operation, vector.chapter, *(rule.id for rule in vector.requirements))
+def _names(vector: Vector) -> tuple[str, ...]:
+    return (vector.id, vector.operation, vector.chapter, *(rule.id for rule in vector.requirements))
+
+
+def fits(names: Iterable[str], pattern: str) -> bool:
+    """Whether one of the names is what the pattern asks for, as `select` tells."""
     return any(fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern}-") for name in names)
 
 

@@ -100,9 +100,18 @@ def _read(path: Path) -> tuple[list[Problem], list[_Placed]]:
         line = line_of(text, ["family"])
         remedy = "give the family the file's name, or rename the file"
         problems.append(Problem("error", "family", path, line, "", f"the family is {value['family']!r}", remedy))
+    problems += _undescribed(path)
     return problems, [
         _Placed(read_case(raw, value["family"], path), raw, index, text) for index, raw in enumerate(value["cases"])
     ]
+
+
+def _undescribed(path: Path) -> Iterator[Problem]:
+    """A page beside the files names every one of them."""
+    page = path.with_name("README.md")
+    if page.is_file() and f"`{path.name}`" not in page.read_text(encoding="utf-8", errors="replace"):
+        remedy = f"add a row to its table of files: | `{path.name}` | who answers so |"
+        yield Problem("warning", "undescribed", path, 1, "", f"is not named in {page.name} beside it", remedy)
 
 
 def _duplicates(placed: Iterable[_Placed]) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from compaction_conformance.golden import document as golden
 from compaction_conformance.golden.sessions import GoldenSession, load_sessions
 from compaction_conformance.golden.sweeps import recorded_sweep, sweep_text
 from compaction_conformance.implementation import Implementation
+from compaction_conformance.paths import checkout_dir
 
 ORACLE = "pi"
 
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("sessions", nargs="*", metavar="SESSION", help="ids of golden sessions (default: all)")
     options = parser.parse_args(arguments)
     try:
+        checkout_dir()
         sessions = load_sessions()
         unknown = set(options.sessions) - {session.id for session in sessions}
         if unknown:

@@ -11,7 +11,6 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from compaction_conformance import schemas
 from compaction_conformance.connect import REFERENCE, Settings, connect
 from compaction_conformance.expectation import (
     Broken,
@@ -29,7 +28,7 @@ from compaction_conformance.golden.sweep_run import SweepVector
 from compaction_conformance.golden.sweeps import Asked
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.judge import Difference
-from compaction_conformance.run import FAILED, Outcome
+from compaction_conformance.run import FAILED, Outcome, against_schema
 from compaction_conformance.vectors import Vector
 
 
@@ -61,10 +60,11 @@ def _expectation(asked: Asked, due: Reply) -> ExpectResult | ExpectRefusal | Exp
 def _verdict(shown: Vector, asked: Asked, reply: Result | Error | Broken, *, known: bool) -> Verdict:
     if isinstance(reply, Broken):
         return Verdict(reply.failure, Difference("", "an answer", reply.shown(), f"{asked.where}: {reply.detail}"))
-    if isinstance(reply, Result) and (
-        error := schemas.first_error(schemas.result_schema(shown.operation), reply.value)
-    ):
-        return Verdict("schema_violation", Difference(error.pointer, error.message, reply.value, asked.where))
+    verdict = _differing(shown, asked, reply, known=known)
+    return against_schema(shown.operation, reply.value, verdict) if isinstance(reply, Result) else verdict
+
+
+def _differing(shown: Vector, asked: Asked, reply: Result | Error, *, known: bool) -> Verdict:
     note = f"{asked.where}{_invariant(shown, asked, reply)}"
     if known:
         seen = reply

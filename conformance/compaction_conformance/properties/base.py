@@ -24,6 +24,7 @@ from compaction_conformance import schemas
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.judge import NOTHING, Difference, first_difference
+from compaction_conformance.spec import Spec
 
 
 class Violation(Exception):
@@ -79,8 +80,9 @@ class Ask:
             found = Difference("", "a result", reply.shown())
             raise Violation("it is refused", operation, failure="unexpected_error", difference=found)
         if error := schemas.first_error(schemas.result_schema(operation), reply.value):
-            found = Difference(error.pointer, error.message, reply.value)
-            raise Violation("the result breaks its schema", operation, failure="schema_violation", difference=found)
+            found = Difference(error.pointer, "a value that its schema allows", error.value)
+            what = f"the result breaks its schema: {error}"
+            raise Violation(what, operation, failure="schema_violation", difference=found)
         return reply.value
 
     def refusal(self, operation: str, params: Any) -> str:
@@ -145,6 +147,10 @@ class Property:
         """Whether the implementation declares all that is needed."""
         return implementation.description.operations.issuperset(self.operations)
 
+    def named(self, spec: Spec) -> tuple[str, ...]:
+        """By what it can be chosen: id, operations, requirements and their chapters."""
+        return names_of(self.id, self.operations, self.requirements, spec)
+
     def examine(self, ask: Ask, example: Any) -> None:
         """Raises `Violation` where the property does not hold for the example."""
         try:
@@ -155,6 +161,11 @@ class Property:
             last = ask.exchanges[-1].request.method
             what = f"the answer has another shape ({type(error).__name__}: {error})"
             raise Violation(what, last, failure="schema_violation") from error
+
+
+def names_of(own_id: str, operations: Sequence[str], requirements: Sequence[str], spec: Spec) -> tuple[str, ...]:
+    chapters = [spec.requirements[rule].chapter for rule in requirements]
+    return (own_id, *operations, *requirements, *chapters)
 
 
 REGISTRY: dict[str, Property] = {}

@@ -45,14 +45,11 @@ def checked(each: Property, ask: Ask, *, examples: int) -> str:
 
 def _told(violation: Violation, example: Any) -> str:
     from compaction_conformance.schema_words import printable
-    from compaction_conformance.terminal import shown
+    from compaction_conformance.terminal import place, shown_apart
 
     lines = [f"  {violation.operation}: {printable(violation.what)} ({violation.failure})"]
     if violation.difference is not None:
         found = violation.difference
-        lines += [
-            f"  at   {found.pointer or 'the whole answer'}",
-            f"  want {shown(found.want)}",
-            f"  got  {shown(found.got)}",
-        ]
+        want, got = shown_apart(found.want, found.got)
+        lines += [f"  at   {place(found)}", f"  want {want}", f"  got  {got}"]
     return "\n".join([*lines, f"  with {printable(repr(example))[:2000]}"])

@@ -18,13 +18,13 @@ from hypothesis.stateful import get_state_machine_test
 from hypothesis.strategies import SearchStrategy
 from hypothesis.strategies import data as drawn_data
 
-from compaction_conformance import schemas
 from compaction_conformance.attest import expectation_from
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result, Verdict, read_expectation
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.judge import Difference
 from compaction_conformance.properties import Ask, OutOfReach, Property, Violation, all_properties
 from compaction_conformance.properties.machine import NEEDED, REQUIREMENTS, SENTENCE, machine_for
+from compaction_conformance.run import against_schema
 from compaction_conformance.search.cause import Cause, cause_of
 from compaction_conformance.search.inputs import inputs_for, left_open
 
@@ -191,9 +191,7 @@ def verdict_on(operation: str, params: Any, reply: Reply, expected: Result | Err
     verdict = read_expectation(expectation_for(operation, expected, params)).judge(reply, params)
     if verdict.failure != "mismatch" or not isinstance(reply, Result):
         return verdict
-    if error := schemas.first_error(schemas.result_schema(operation), reply.value):
-        return Verdict("schema_violation", Difference(error.pointer, error.message, reply.value))
-    return verdict
+    return against_schema(operation, reply.value, verdict)
 
 
 def _differential_probe(operation: str, name: str, sides: Sides) -> Probe:

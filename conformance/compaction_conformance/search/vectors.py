@@ -79,9 +79,8 @@ def found_vector(finding: Finding, oracle: Description, spec: Spec, now: datetim
         rule.chapter,
         raw,
         rule.title,
-        difference.pointer if difference else "",
-        terminal.shown(difference.want) if difference else "",
-        terminal.shown(difference.got) if difference else "",
+        terminal.place(difference) if difference else "",
+        *(terminal.shown_apart(difference.want, difference.got) if difference else ("", "")),
         finding.verdict.failure,
     )
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from compaction_conformance import extras
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import ConformanceError
 from compaction_conformance.expectation import NotRun
@@ -20,17 +19,11 @@ from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs.common import again_options
 
 
-def pytest_configure() -> None:
-    """Without its libraries no module of the suite can be collected: one word of it, in place of errors."""
-    if lacking := extras.lacking(extras.OF_THE_SUITE):
-        raise pytest.UsageError(str(lacking))
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A pattern that fits nothing is a mistake, and no success."""
     only = option(config, "only")
     own = [item for item in items if item.path.parent == Path(__file__).parent]
-    chosen = [item for item in own if "failure_text" in getattr(item, "fixturenames", ())]
+    chosen = [item for item in own if {"failure_text", "each"} & {*getattr(item, "fixturenames", ())}]
     if only is not None and chosen and all(map(_is_left_out, chosen)):
         pytest.exit(f"no vector fits --only {only!r}", returncode=pytest.ExitCode.USAGE_ERROR)
 

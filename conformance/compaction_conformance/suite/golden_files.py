@@ -11,8 +11,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from compaction_conformance.golden.document import document_difference, document_text
 from compaction_conformance.paths import fixtures_dir
-from compaction_conformance.schema_words import printable
-from compaction_conformance.terminal import shown
+from compaction_conformance.terminal import place, shown_apart
 
 
 class GoldenFiles(SingleFileSnapshotExtension):
@@ -49,6 +48,7 @@ class GoldenFiles(SingleFileSnapshotExtension):
         """The first difference alone; documents are long."""
         difference = document_difference(json.loads(snapshot_data), json.loads(serialized_data))
         if difference is not None:
-            yield f"at   {printable(difference.pointer)}"
-            yield f"want {shown(difference.want)}"
-            yield f"got  {shown(difference.got)}"
+            want, got = shown_apart(difference.want, difference.got)
+            yield f"at   {place(difference)}"
+            yield f"want {want}"
+            yield f"got  {got}"

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from compaction_conformance.errors import Unavailable
 from compaction_conformance.golden import document as golden
 from compaction_conformance.golden.recording import ORACLE
 from compaction_conformance.golden.sessions import GoldenSession, load_sessions
 from compaction_conformance.golden.sweep_run import SweepVector, load_sweeps, run_sweeps, shown_outcome
 from compaction_conformance.golden.variant_run import VariantVector, load_variants, run_variants
 from compaction_conformance.implementation import Implementation
-from compaction_conformance.paths import spec_dir
+from compaction_conformance.paths import checkout_dir, spec_dir
 from compaction_conformance.pytest_plugin import option
 from compaction_conformance.run import Outcome
 from compaction_conformance.spec import load_spec
@@ -65,13 +66,22 @@ def test_golden(golden_session: GoldenSession, implementation: Implementation, r
     from compaction_conformance.suite.golden_files import GoldenFiles
 
     update = bool(request.config.option.update_snapshots)
-    if update and implementation.description.name != ORACLE:
-        pytest.fail(f"expected answers are recorded from the oracle: add --implementation {ORACLE}", pytrace=False)
+    if update:
+        _check_recording(implementation)
     if missing := golden.missing_operations(implementation):
         pytest.skip(f"undeclared operation {missing[0]}")
     snapshot = request.getfixturevalue("snapshot")
     document = golden.document(implementation, golden_session, mark=update)
     assert document == snapshot(name=golden_session.id, extension_class=GoldenFiles)
+
+
+def _check_recording(implementation: Implementation) -> None:
+    if implementation.description.name != ORACLE:
+        pytest.fail(f"expected answers are recorded from the oracle: add --implementation {ORACLE}", pytrace=False)
+    try:
+        checkout_dir()
+    except Unavailable as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 def test_sweep(

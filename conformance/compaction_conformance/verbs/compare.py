@@ -68,12 +68,13 @@ def _told(comparison: Comparison, file: Path, repro: str, options: argparse.Name
 
 
 def _rows(found: Disagreement, repro: str) -> list[tuple[str, str]]:
+    mine, theirs = terminal.shown_apart(found.difference.want, found.difference.got)
     return [
         ("at", str(found.point or "parsing")),
         ("in", f"{found.operation} {found.about}".strip()),
-        ("where", found.difference.pointer or "the whole answer"),
-        ("a", terminal.shown(found.difference.want)),
-        ("b", terminal.shown(found.difference.got)),
+        ("where", terminal.place(found.difference)),
+        ("a", mine),
+        ("b", theirs),
         ("repro", repro),
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compaction_conformance import attest, validation
 from compaction_conformance.json_files import read_json
-from compaction_conformance.paths import spec_dir, vector_dirs, vector_files
+from compaction_conformance.paths import checkout_dir, spec_dir, vector_dirs, vector_files
 from compaction_conformance.run import BAD_USAGE, NOT_CONFORMANT
 from compaction_conformance.schema_words import printable
 from compaction_conformance.seal import write_seal
@@ -47,18 +47,24 @@ def main(options: argparse.Namespace) -> int:
     """Hold vector files against the oracle, or write its answers into vectors that expect nothing yet."""
     spec = load_spec(spec_dir())
     problems: list[str] = []
+    filled: list[str] = []
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options)
         for file in options.files:
-            problems += attest.attest_file(file, side, spec, fill=options.fill)
+            attested = attest.attest_file(file, side, spec, fill=options.fill)
+            problems += attested.problems
+            filled += attested.filled
     for problem in problems:
         print(printable(problem))
+    if filled:
+        print(f"filled: {printable(', '.join(filled))}")
     print(f"{len(options.files)} files, {len(problems)} problems")
     return NOT_CONFORMANT if problems else 0
 
 
 def seal(options: argparse.Namespace) -> int:
     """Check all fixtures in full and note their digests, so that runs need not check them again."""
+    checkout_dir()
     files = vector_files()
     for file in files:
         check_vector_file(file, read_json(file))

@@ -68,13 +68,14 @@ def report(result: HandOver, names: tuple[str, str], seconds: float) -> str:
 
 def _block(finding: Finding, names: tuple[str, str]) -> str:
     difference = finding.difference
+    one, other = terminal.shown_apart(difference.want, difference.got)
     rows = [
         ("step", finding.step),
         ("blame", finding.who),
         ("in", finding.operation),
-        ("at", difference.pointer or "the whole answer"),
-        ("one", terminal.shown(difference.want)),
-        ("other", terminal.shown(difference.got)),
+        ("at", terminal.place(difference)),
+        ("one", one),
+        ("other", other),
     ]
     if difference.note:
         rows.append(("note", difference.note))

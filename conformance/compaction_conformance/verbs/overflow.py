@@ -25,7 +25,7 @@ from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import EditionTable, edition_tables
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.schema_words import printable
-from compaction_conformance.terminal import shown
+from compaction_conformance.terminal import shown_apart
 from compaction_conformance.verbs import common, overflow_add
 
 
@@ -218,7 +218,7 @@ def main_agree(options: argparse.Namespace) -> int:
         found = disagreements(first, second, options.texts, options.seed)
     for split in found.splits[:10]:
         print(f"{printable(json.dumps(split.text, ensure_ascii=False))} ({split.provider})")
-        print(f"  a {shown(split.first.shown())}\n  b {shown(split.second.shown())}")
+        print("  a {}\n  b {}".format(*shown_apart(split.first.shown(), split.second.shown())))
     counted = f"{found.texts} texts, {found.overflows} of them overflows for {options.a}"
     print(printable(f"{counted}: {len(found.splits)} read differently"))
     if found.incomplete:
@@ -229,7 +229,8 @@ def main_agree(options: argparse.Namespace) -> int:
 
 def main_record(options: argparse.Namespace) -> int:
     """0: all answers are as recorded, or were written. 1: some differ, or there is none to write."""
-    cases = load_corpus(options.corpus)
+    folder = overflow_add.corpus_to_change(options) if options.write else options.corpus
+    cases = load_corpus(folder)
     with closing(connect(options.implementation, Settings(edition=options.edition, time_limit=TIME_LIMIT))) as side:
         told = told_by(side, cases)
     found = differences(told, options.edition)
@@ -238,5 +239,5 @@ def main_record(options: argparse.Namespace) -> int:
     print(f"{len(told)} cases, {len(told) - len(found)} as recorded for {options.edition}, {len(found)} not")
     if not options.write:
         return NOT_CONFORMANT if found else 0
-    print(f"{write_answers(options.corpus or corpus_dir(), options.edition, told)} files written")
+    print(f"{write_answers(folder, options.edition, told)} files written")
     return NOT_CONFORMANT if any(one.answer is None for one in told) else 0

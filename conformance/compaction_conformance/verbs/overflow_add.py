@@ -13,6 +13,7 @@ from compaction_conformance.corpus.cases import MAX_FILE_BYTES, corpus_dir
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_files import read_bytes
 from compaction_conformance.overflow.adding import Draft, add_case
+from compaction_conformance.paths import checkout_dir
 from compaction_conformance.schema_words import printable
 from compaction_conformance.schemas import all_schemas
 from compaction_conformance.verbs import common
@@ -47,7 +48,7 @@ def add(verbs: common.Verbs) -> None:
 def main(options: argparse.Namespace) -> int:
     body = stdin() if options.body == "-" else _bounded(read_bytes(Path(options.body)), options.body)
     given = _answers(options)
-    folder = options.corpus or corpus_dir()
+    folder = (options.corpus or corpus_dir()) if options.dry_run else corpus_to_change(options)
     draft = Draft(
         options.family or given["provider"], body, _members(options, given), given["status"], _headers(options)
     )
@@ -130,6 +131,14 @@ def _headers(options: argparse.Namespace) -> dict[str, str]:
 
 def corpus_group(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="folder of case files (the project's own)")
+
+
+def corpus_to_change(options: argparse.Namespace) -> Path:
+    """The folder that is named, or the project's own, which only a checkout has."""
+    if options.corpus is not None:
+        return Path(options.corpus)
+    checkout_dir(otherwise="name a folder of your own with --corpus DIR")
+    return corpus_dir()
 
 
 def known(name: str) -> list[str]:

@@ -76,10 +76,10 @@ def faults_main(options: argparse.Namespace) -> int:
     unknown = sorted(set(options.ids) - set(FAULTS))
     if unknown:
         raise InvalidInput(f"no fault is called {unknown[0]!r}", remedy="`compaction-conformance faults` lists them")
+    path = proof_dir() / "faults.json"
     _, vectors = _suite()
     caught = [fault_run.catch(FAULTS[name], vectors) for name in options.ids or sorted(FAULTS)]
     print(aligned([("fault", "breaks", "caught", ""), *map(fault_run.summary_row, caught)]))
-    path = proof_dir() / "faults.json"
     pinned = fault_run.read_pinned(path)
     if options.pin and not options.ids and not fault_run.losses(caught, pinned):
         fault_run.write_pinned(path, caught)
@@ -218,11 +218,12 @@ def trace_main(options: argparse.Namespace) -> int:
 
 def traced(spec: Spec, vectors: Sequence[Vector]) -> list[traceability.Row]:
     """Every rule, from a run of the reference and of all faults, and from what is recorded of mutants."""
+    record = mutation_record.read_record(proof_dir() / "mutation.json")
     return traceability.trace(
         spec,
         [*outcomes(vectors), *responses(spec)],
         caught=[fault_run.catch(fault, vectors) for fault in FAULTS.values()],
-        record=mutation_record.read_record(proof_dir() / "mutation.json"),
+        record=record,
         sweeps=sweeps(spec),
         properties=properties(),
     )

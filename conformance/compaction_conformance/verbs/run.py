@@ -49,8 +49,10 @@ def main(options: argparse.Namespace) -> int:
     exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
     blocks = _failure_blocks(report, options)
     _print_failures(report, blocks, options)
-    print(terminal.chapter_table(report, spec))
-    for part in (terminal.readings_taken(report), terminal.advice(report), terminal.conclusion(report, exit_code)):
+    strict, declared_only = options.strict, options.declared_only
+    print(terminal.chapter_table(report, spec, declared_only=declared_only))
+    conclusion = terminal.conclusion(report, exit_code, strict=strict, declared_only=declared_only)
+    for part in (terminal.readings_taken(report), terminal.advice(report, strict=strict), conclusion):
         if part:
             print(f"\n{part}")
     if options.json:
