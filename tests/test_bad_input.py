@@ -129,7 +129,6 @@ def test_a_file_that_is_no_vector_file_is_an_error(
         (["run", "--vectors", "/proc/missing"], "/proc/missing: no such folder"),
         (["run", "--only", "NOT-THERE"], "no vector fits"),
         (["run", "--edition", "pi-9"], "unknown edition"),
-        (["run", "-n", "0"], "-n 0"),
         (["run", "--implementation", "no-such-adapter --flag"], "'no-such-adapter' is not found"),
         (["run", "--implementation", "/proc/missing/adapter"], "is not found"),
         (["run", "--implementation", "python:no_such_module"], "cannot import it"),

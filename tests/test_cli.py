@@ -24,6 +24,7 @@ from compaction_conformance.report import write_json_lines
 from compaction_conformance.spec import load_spec
 from compaction_conformance.traceability import write_json as write_rules
 from compaction_conformance.trivial import write_recorded
+from disk import full_disk
 from samples import vector
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -92,7 +93,7 @@ def test_an_implementation_that_ends_the_program_is_no_conformant_one(
 
 
 @pytest.mark.parametrize(
-    ("name", "failure"), [("not_json", "unexpected_error"), ("bad_shape", "schema_violation"), ("leaves", "exited")]
+    ("name", "failure"), [("not_json", "invalid_json"), ("bad_shape", "schema_violation"), ("leaves", "exited")]
 )
 def test_in_process_failures_have_their_class(cli: Cli, name: str, failure: str) -> None:
     code, out, _ = cli("run", "--implementation", f"python:wrong:{name}", "--only", "tokens/from_usage")
@@ -290,10 +291,10 @@ def test_a_record_that_cannot_be_written_is_one_error_and_leaves_the_old_one(
     write: Callable[[Path, dict[str, object]], None], tmp_path: Path
 ) -> None:
     (tmp_path / "record.json").write_text("old")
-    (tmp_path / "record.json.part").mkdir()
-    with pytest.raises(InvalidInput, match="cannot be written"):
+    with full_disk(), pytest.raises(InvalidInput, match="cannot be written"):
         write(tmp_path / "record.json", {})
     assert (tmp_path / "record.json").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -311,11 +312,11 @@ def test_a_number_of_none_is_refused(words: tuple[str, ...], cli: Cli, capsys: p
     with pytest.raises(SystemExit) as end:
         cli(*words)
     assert end.value.code == 2
-    assert "must be more than 0" in capsys.readouterr().err
+    assert "must be a whole number from 1 to " in capsys.readouterr().err
 
 
 def test_a_search_that_asked_nothing_is_incomplete(cli: Cli) -> None:
-    code, out, _ = cli("search", "--seconds", "0.000001")
+    code, out, _ = cli("search", "--seconds", "0.001")
     assert code == 3
     assert "incomplete: no example was asked" in out
 

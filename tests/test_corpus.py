@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -256,11 +257,51 @@ def test_bytes_that_are_no_utf_8_and_files_that_are_too_large_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.json").write_bytes(b'{"family": "\xff"}')
-    with pytest.raises(InvalidInput, match="is not UTF-8 at byte 12"):
+    with pytest.raises(InvalidInput, match=r"a\.json:1: not UTF-8: .* at byte 12"):
         load_corpus(tmp_path)
     monkeypatch.setattr(corpus, "MAX_FILE_BYTES", 10)
-    with pytest.raises(InvalidInput, match="is too large"):
+    with pytest.raises(InvalidInput, match="is larger than"):
         load_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+@pytest.mark.parametrize("words", [["overflow", "score"], ["overflow", "lint"], ["serve"]], ids=" ".join)
+def test_what_is_no_file_among_the_cases_is_told(
+    words: list[str], make: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "a.json")
+    code = main([*words, "--corpus", str(tmp_path)])
+    assert code == (1 if "lint" in words else 2)
+    assert "cannot be read: it is no regular file" in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    "response",
+    [plain(400, "a \ud800"), {"status": 200, "frames": ["sound", "\udc00 b"]}],
+    ids=["body", "frames"],
+)
+def test_half_of_a_surrogate_pair_is_no_response(
+    response: dict[str, Any], write: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(raw_case(response=response), raw_case(id="other"))
+    for words in (["overflow", "score"], ["overflow", "check-pattern", "x"], ["serve"], ["overflow", "record"]):
+        assert main([*words, "--corpus", str(folder)]) == 2
+        message = capsys.readouterr().err
+        assert re.search(
+            r"acme.json case acme-too-long: the response holds half of a surrogate pair, '.ud[8c]00'", message
+        )
+        assert "bodyBase64" in message
+    problems = lint_corpus(folder)
+    assert [(one.code, one.case_id) for one in problems if one.severity == "error"] == [("bytes", "acme-too-long")]
+    assert problems[0].line > 1
+    told = lint_case(raw_case(response=response), "acme", folder / "acme.json", [])
+    assert [one.code for one in told] == ["bytes"]
+
+
+def test_half_of_a_surrogate_pair_may_be_in_an_answer(write: Callable[..., Path]) -> None:
+    answer = {"stopReason": "error", "errorMessage": "cut \ud83d", "overflow": False, "retryable": False}
+    (case,) = load_corpus(write(raw_case(answers={"pi-0.87": answer})))
+    assert case.answers["pi-0.87"].error_message == "cut \ud83d"
 
 
 def test_a_folder_without_case_files_is_told(tmp_path: Path) -> None:
@@ -306,6 +347,12 @@ def test_an_id_in_two_files_is_told(write: Callable[..., Path]) -> None:
             "evidence",
             19,
             "is synthetic and has a source",
+        ),
+        (
+            [raw_case(evidence={"grade": "verbatim", "source": "https://example.org/1", "seen": "2026-02-30"})],
+            "evidence",
+            19,
+            "was seen on 2026-02-30, which is no day",
         ),
         ([raw_case(reason="told by someone@acme.io")], "personal", 16, "a mail address: someon…"),
         ([raw_case(response=text("user 10.1.2.3"))], "personal", 12, "a network address: 10.1.2…"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,18 @@ from compaction_conformance.cli import main
 from compaction_conformance.compare import compare_file
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.expectation import Error, ExpectRefusal
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.json_files import MAX_BYTES, read_bytes, write_text
 from compaction_conformance.judge import first_difference, strings_of_params
 from compaction_conformance.paths import fixtures_dir, spec_dir, vector_files
 from compaction_conformance.pytest_plugin import __name__ as plugin
-from compaction_conformance.spec import load_spec
+from compaction_conformance.run import FAILED, Outcome
+from compaction_conformance.schema_words import brief, printable
+from compaction_conformance.spec import Requirement, load_spec
+from compaction_conformance.vectors import Vector
 from compaction_reference.__main__ import PROFILES, Server, _line
+from disk import full_disk
 from samples import vector
 
 SESSION = fixtures_dir() / "sessions" / "first-steps.jsonl"
@@ -34,6 +41,10 @@ WRONG = [None, True, -1, 1.5, 2**60, "", "x", [], [None], ["x"], [[]], {}, {"x":
 SOUND = b'{"jsonrpc":"2.0","id":77,"method":"tokens/from_usage","params":{"usage":{"totalTokens":5}}}'
 
 Cli = Callable[..., tuple[int, str, str]]
+
+
+def rule() -> Requirement:
+    return load_spec(spec_dir()).requirements["TOK-01"]
 
 
 @pytest.fixture
@@ -316,6 +327,17 @@ def test_a_placeholder_out_of_shape_is_an_error(expected: Any, write_vectors: Ca
     assert f"sample.json:2: TOK-sample: {next(iter(expected))}" in message
 
 
+@pytest.mark.parametrize("before", ["", '"NaN ' + "9" * 5_000 + '",\n', "1.5e5,\n0." + "9" * 5_000 + ",\n"])
+def test_a_number_of_too_many_digits_is_named_with_its_line(before: str, cli: Cli, vector_folder: Path) -> None:
+    file = vector_folder / "x.json"
+    file.write_text(f"[\n{before}-{'9' * 10_000}]")
+    for words in (["list", "--vectors", vector_folder], ["attest", "--implementation", "reference", file]):
+        code, _, message = cli(*words)
+        assert code == 2
+        assert f"x.json:{2 + before.count(chr(10))}: cannot be read as JSON: a number of more than 4300" in message
+        assert "Exceeds" not in message
+
+
 def test_bytes_that_are_no_base64_are_an_error(write_vectors: Callable[..., Path], cli: Cli) -> None:
     path = write_vectors(vector(operation="session/parse", params={"contentBase64": "!"}))
     code, _, message = cli("list", "--vectors", path.parent)
@@ -348,17 +370,11 @@ def test_attest_names_a_vector_out_of_shape(
 
 
 def test_attest_keeps_the_file_when_the_disk_is_full(
-    write_vectors: Callable[..., Path], reference: Implementation, monkeypatch: pytest.MonkeyPatch
+    write_vectors: Callable[..., Path], reference: Implementation
 ) -> None:
     path = write_vectors(vector(expect=None))
     before = path.read_bytes()
-
-    def full(part: Path, text: str, **_: Any) -> int:
-        part.write_bytes(text[:10].encode())
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(InvalidInput, match="No space left"):
+    with full_disk(), pytest.raises(InvalidInput, match="cannot be written: File too large"):
         attest_file(path, reference, load_spec(spec_dir()), fill=True)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -423,6 +439,58 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "x"]
 
 
+def test_a_file_that_is_replaced_keeps_its_rights_and_its_neighbours(tmp_path: Path) -> None:
+    path, neighbour = tmp_path / "x", tmp_path / "x.part"
+    path.write_text("old")
+    path.chmod(0o604)
+    neighbour.write_text("mine")
+    write_text(path, "half of a pair: \ud800")
+    assert path.read_text() == "half of a pair: \\ud800"
+    assert path.stat().st_mode & 0o777 == 0o604
+    assert neighbour.read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+REPORTS = ["run", "--only", "TOK-usage-total-wins", "--implementation", "python:wrong:crashes", "--json"]
+
+
+def test_a_report_is_written_whole_or_not_at_all(cli: Cli, tmp_path: Path) -> None:
+    for name in ("r.jsonl", "r.xml"):
+        (tmp_path / name).write_text("old")
+    with full_disk():
+        code, out, message = cli(*REPORTS, "r.jsonl", "--junit", "r.xml", "--repro", "/dev/null")
+    assert code == 2
+    assert "not conformant" in out
+    assert "cannot be written: File too large" in message
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"r.jsonl": "old", "r.xml": "old"}
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "pipe"])
+def test_a_report_that_cannot_be_written_costs_no_other(place: str, cli: Cli, tmp_path: Path) -> None:
+    pipe(tmp_path / "pipe")
+    code, out, message = cli(*REPORTS, place, "--junit", "r.xml")
+    assert code == 2
+    assert "not conformant" in out
+    assert message.count("cannot be written") == 1
+    assert ("nobody reads from it" in message) == (place == "pipe")
+    assert (tmp_path / "r.xml").read_text().startswith("<?xml version='1.0' encoding='utf-8'?>")
+
+
+def test_a_report_goes_where_our_own_output_goes(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m compaction_conformance.cli run --only TOK-usage-total-wins --json"
+    program = f"echo before > o; {command} /dev/stdout >> o; {command} /dev/stdout | tail -n 1; {command} o > o2"
+    run = subprocess.run(program, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert json.loads(run.stdout)["type"] == "footer"
+    assert "conformant" in (tmp_path / "o2").read_text()
+    assert json.loads((tmp_path / "o").read_text().splitlines()[0])["type"] == "header"
+    redirected = f"echo before > o; {command} /dev/stdout >> o"
+    subprocess.run(redirected, shell=True, cwd=tmp_path, timeout=60, check=True)
+    lines = (tmp_path / "o").read_text().splitlines()
+    assert lines[0] == "before"
+    assert any("conformant" in line for line in lines)
+    assert json.loads(lines[-1])["type"] == "footer"
+
+
 # Sessions
 
 
@@ -453,6 +521,24 @@ def test_a_parse_result_out_of_shape_is_a_difference(
     assert "schema_violation" in json.dumps(comparison.first.difference.got)
 
 
+@pytest.mark.parametrize("verb", ["compare", "handover"])
+@pytest.mark.parametrize("deep", ["[" * 100_000 + "]" * 100_000, "[" * 5_000 + "]" * 5_000, '{"x":' * 2_000])
+def test_a_line_that_is_nested_too_deeply_is_named(deep: str, verb: str, cli: Cli, tmp_path: Path) -> None:
+    sound, file = tmp_path / "a.jsonl", tmp_path / "s.jsonl"
+    sound.write_bytes(SESSION.read_bytes())
+    file.write_text(f'{HEADER}{{"type":"custom","id":"a","parentId":null,"data":{deep}}}\n')
+    code, out, message = cli(verb, "reference", "reference", sound, file)
+    assert (code, out) == (2, "")
+    assert message.startswith(f"error: {file}:2: nested too deeply")
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, '\\"[' * 10_000, '"' + "[" * 5_000, '\\"'])
+def test_brackets_in_a_text_are_no_depth(text: str, cli: Cli, tmp_path: Path) -> None:
+    entry = {"type": "custom", "id": "a", "parentId": None, "data": text}
+    (tmp_path / "s.jsonl").write_text(HEADER + json.dumps(entry) + "\n")
+    assert cli("compare", "reference", "reference", "s.jsonl")[0] == 0
+
+
 def test_one_point_of_a_session_is_enough(cli: Cli) -> None:
     assert cli("compare", "reference", "reference", "--sample", "1", SESSION)[0] == 0
 
@@ -463,7 +549,6 @@ def test_one_point_of_a_session_is_enough(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "-n", "65"], "-n 65 is no number of processes"),
         (["run", "--only", "\x1b[31m"], "'\\x1b[31m'"),
         (["explain", "\x1b[31m"], "\\x1b[31m is neither"),
         (["run", "--only", "TOK-01", "--json", "."], "cannot be written"),
@@ -479,16 +564,53 @@ def test_a_bad_argument_is_named(arguments: list[str], words: str, cli: Cli) -> 
     assert "\x1b" not in message
 
 
-@pytest.mark.parametrize("arguments", [["compare", "a", "b", "c", "--sample", "0"], ["run", "--failures", "x"]])
-def test_a_number_out_of_bounds_is_refused(arguments: list[str], cli: Cli) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "compare a b c --sample 0",
+        "compare a b c --sample 1000001",
+        "run --failures x",
+        "run --failures 1_0",
+        "run -n 0",
+        "run -n 65",
+        "run -n ٣",
+        "run --restarts -1",
+        "run --restarts 1e3",
+        "search -n 1000000",
+        "search --seed 99999999999999999999",
+        "search --examples 0",
+        "mutate -n 65",
+        "growth --entries 50001",
+        "overflow agree a b --texts 1000001",
+        "overflow try x --status 99",
+        "overflow try x --context-window 9007199254740992",
+        "overflow score --least nan",
+        "overflow score --least 1.1",
+        "serve --port 1_000",
+        "serve --port 65536",
+        *(f"run --timeout {text}" for text in ("1e-320", "0", "nan", "inf", "1e300", "1_0", "٣", "1e400")),
+        "overflow check-pattern x --time-limit 1e18",
+        "search --seconds -1",
+    ],
+)
+def test_a_number_out_of_bounds_is_refused(arguments: str, cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        cli(*arguments)
+        cli(*arguments.split())
     assert end.value.code == 2
+    assert re.search(r"argument .*: must be a (whole )?number.* from \S+ to \d+\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_time_limit_may_be_beyond_every_clock(processes: str, cli: Cli) -> None:
-    assert cli("run", "--only", "TOK-01", "--timeout", "1e300", "-n", processes)[0] == 0
+@pytest.mark.parametrize("seconds", ["1000000", "1e6", "9.5", ".5", "5."])
+def test_a_time_limit_may_be_as_long_as_the_clock_goes(processes: str, seconds: str, cli: Cli) -> None:
+    assert cli("run", "--only", "TOK-usage-total-wins", "--timeout", seconds, "-n", processes)[0] == 0
+    assert cli("overflow", "check-pattern", "xyzzy", "--time-limit", "1e6")[0] == 0
+
+
+def test_an_argument_that_is_not_known_is_escaped(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli("list", "\x1b[31m")
+    assert "unrecognized arguments: \\x1b[31m" in capsys.readouterr().err
 
 
 def test_failures_are_told_where_no_reproduction_can_be_kept(cli: Cli, tmp_path: Path) -> None:
@@ -572,6 +694,92 @@ def test_values_that_are_nested_too_deeply_are_told() -> None:
     assert found
     assert found.note == "nested too deeply to be compared"
     assert len(terminal.shown(deep)) < 1_000  # in words where json gives up, else cut short
+
+
+def test_what_is_shown_of_a_value_takes_no_more_memory_than_it() -> None:
+    size = 5_000_000
+    values: list[Any] = ["x" * size, "\x7f" * size, ["\x01" * size], {"k" * size: 1}, [0] * size]
+    refusal = ExpectRefusal("not_a_session")
+    told = Vector("TOK-x", (rule(),), "", "tokens/of_message", {}, refusal, "tokens", Path("x"))
+    tracemalloc.start()
+    try:
+        for value in values:
+            assert len(terminal.shown(value)) < 2_000
+            assert len("".join(terminal.shown_apart(value, value))) < 4_000
+        reply = Error("not_editable", values[1])
+        outcome = Outcome(told, FAILED, refusal.judge(reply, {}), reply)
+        assert len(terminal.failure_block(outcome, "label", "command", None)) < 10_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 13 * size  # an escape is of six characters, and is copied once
+    assert "(more than 1000000 characters)" in terminal.shown(values[0])
+
+
+def test_lines_that_nobody_expects_are_not_all_taken_apart() -> None:
+    text = "{}\n" + "ab\n" * 1_000_000
+    tracemalloc.start()
+    try:
+        found = first_difference({"$lines": [{}, "ab"]}, text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found
+    assert (found.pointer, found.got) == ("/2", "ab")
+    assert peak < 3 * len(text)
+
+
+@pytest.mark.parametrize("text", ["", "a\n", "\n\n", "a\nb"])
+def test_lines_are_compared_to_the_last(text: str) -> None:
+    assert first_difference({"$lines": text.split("\n")}, text) is None
+    assert first_difference({"$lines": [*text.split("\n"), "x"]}, text)
+    assert first_difference({"$lines": text.split("\n")}, text + "\n")
+
+
+def test_what_cannot_be_printed_is_escaped() -> None:
+    assert printable("a\x1b\u202e\ud800\xa0é\x7f") == "a\\x1b\\u202e\\ud800\\xa0é\\x7f"
+    assert brief("\x1b" * 100, 2) == "\\x1b\\x1b… (100 characters)"
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m" * 20_000, "n" * 100_000])
+def test_a_long_name_is_cut_in_every_line(name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "long_name.py").write_text(
+        "from compaction_reference import operations\n"
+        f"NAME = {name!r}\n"
+        "def describe():\n"
+        "    about = operations.describe()\n"
+        "    about['implementation']['name'] = NAME\n"
+        "    about['operations'] += ['x/' + 'a' * number for number in range(1000, 1099)]\n"
+        "    return about\n"
+        "def call(method, params): return 1 if method == 'tokens/from_usage' else operations.call(method, params)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "long_name", raising=False)
+    code, out, message = cli("run", "--implementation", "python:long_name", "--only", "TOK-01", "--declared-only")
+    assert code == 1
+    assert max(map(len, (out + message).splitlines())) < 5_000
+    assert "\x1b" not in out + message
+    assert message.count("\n") < 20
+    command = shlex.join([sys.executable, "-m", "compaction_reference", name])
+    for words in (["overflow", "score", "--implementation"], ["overflow", "try", "x", "--implementation"]):
+        code, out, message = cli(*words, command)
+        assert code == 0
+        assert max(map(len, (out + message).splitlines())) < 5_000
+        assert "\x1b" not in out + message
+
+
+def test_a_method_of_a_repro_file_is_escaped(cli: Cli, tmp_path: Path) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tokens/\x1b[31m", "params": {}}
+    (tmp_path / "r.jsonl").write_text(json.dumps(request))
+    assert cli("replay", "r.jsonl")[1].startswith("tokens/\\x1b[31m\n")
+
+
+def test_a_description_of_a_vector_is_escaped(cli: Cli, write_vectors: Callable[..., Path]) -> None:
+    folder = write_vectors(vector(description="\x1b[31m", expect={"result": {"compact": "\x1b"}})).parent
+    for words in (["list"], ["explain", "TOK-sample"], ["run", "--only", "TOK-sample"]):
+        _, out, message = cli(*words, "--vectors", folder)
+        assert "\x1b" not in out + message
+        assert "\\x1b[31m" in out
 
 
 def test_what_is_shown_of_an_input_is_bounded() -> None:

@@ -48,7 +48,7 @@ def test_growth_from_no_entries_is_refused(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit) as end:
         main(["growth", "--entries", "0"])
     assert end.value.code == 2
-    assert "--entries: must be more than 0" in capsys.readouterr().err
+    assert "--entries: must be a whole number from 1 to 50000" in capsys.readouterr().err
 
 
 def looks_taken(side: Implementation, request: Request) -> float:

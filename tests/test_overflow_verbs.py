@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import wrong
-from compaction_conformance.corpus.cases import corpus_dir, load_corpus
-from compaction_conformance.errors import ConformanceError
+from compaction_conformance.corpus.cases import Answer, corpus_dir, load_corpus
+from compaction_conformance.corpus.record import Told, write_answers
+from compaction_conformance.errors import ConformanceError, InvalidInput
 from compaction_conformance.verbs import overflow
+from disk import full_disk
 
 GIVEN = {
     "id": "acme-full",
@@ -253,6 +255,13 @@ def test_check_pattern_refuses_what_is_no_regex(call: Call, corpus: Path, capsys
     assert "is no regex" in capsys.readouterr().err
 
 
+def test_an_unknown_edition_is_told_though_nobody_is_asked_for_it(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("try", "x", "--edition", "pi-9") == 2
+    assert "unknown edition 'pi-9'" in capsys.readouterr().err
+
+
 def test_check_pattern_knows_its_editions(call: Call, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("check-pattern", "x", "--corpus", corpus, "--edition", "pi-9") == 2
     assert "known: pi-0.87" in capsys.readouterr().err
@@ -321,9 +330,34 @@ def test_score_says_where_it_cannot_write(call: Call, tmp_path: Path, capsys: py
 
 def test_a_score_that_cannot_be_written_leaves_the_old_one(call: Call, tmp_path: Path) -> None:
     (tmp_path / "score.json").write_text("old")
-    (tmp_path / "score.json.part").mkdir()
-    assert call("score", "--json", tmp_path / "score.json") == 2
+    with full_disk():
+        assert call("score", "--json", tmp_path / "score.json") == 2
     assert (tmp_path / "score.json").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["reason", "id", "family", "provider-id", "source", "policy"])
+def test_add_takes_no_words_that_are_no_text(
+    name: str, call: Call, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "body").write_text("too long")
+    assert call("add", tmp_path / "body", "--corpus", corpus, *flags(**{name: "\udcff"})) == 2
+    assert f"--{name}: is not UTF-8" in capsys.readouterr().err
+
+
+def test_add_keeps_the_file_when_the_disk_is_full(call: Call, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "body").write_text("too long")
+    before = {path: path.read_bytes() for path in corpus.iterdir()}
+    with full_disk():
+        assert call("add", tmp_path / "body", "--corpus", corpus, *flags(family="groq")) == 2
+    assert {path: path.read_bytes() for path in corpus.iterdir()} == before
+
+
+def test_a_recording_keeps_the_files_when_the_disk_is_full(corpus: Path) -> None:
+    told = [Told(case, Answer("stop", "other words", False)) for case in load_corpus(corpus)]
+    before = {path: path.read_bytes() for path in corpus.iterdir()}
+    with full_disk(), pytest.raises(InvalidInput, match="cannot be written"):
+        write_answers(corpus, "pi-0.87", told)
+    assert {path: path.read_bytes() for path in corpus.iterdir()} == before
 
 
 # agree

@@ -976,3 +976,11 @@ def test_the_kinds_of_refusals_are_the_same_everywhere() -> None:
     known = set(json.loads((spec_dir() / "schemas" / "definitions.json").read_text())["$defs"]["refusalKind"]["enum"])
     assert set(ERROR_KINDS) == known
     assert set(get_args(Kind)) == known
+
+
+def test_the_end_of_a_pattern_is_the_end_of_the_text() -> None:
+    header = {"type": "session", "version": 3, "id": "one", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/"}
+    assert schemas.first_error("header", header) is None
+    error = schemas.first_error("header", header | {"timestamp": f"{header['timestamp']}\n"})
+    assert error is not None
+    assert error.pointer == "/timestamp"

@@ -328,7 +328,6 @@ def test_an_adapter_that_does_not_speak_is_the_same_error_in_one_process_and_in_
     [
         (("--only", "PROP-nothing"), "nothing to search"),
         (("--profile", "harness"), "no search for the profile"),
-        (("-n", "0"), "no number of processes"),
     ],
 )
 def test_bad_usage_is_one_message(arguments: tuple[str, ...], told: str, cli: Cli) -> None:

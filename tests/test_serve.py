@@ -175,6 +175,16 @@ def test_the_rest_of_the_path_is_the_client_s(start: Callable[..., ReplayServer]
     assert sent.endswith(b"\r\n\r\ntea")
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["\r\nPOST /case/acme/v1", "POST http://127.0.0.1:1/case/acme/v1", "POST HTTP://x/case/acme?q=http://y"],
+    ids=["after an empty line", "whole address", "whole address with a query"],
+)
+def test_a_request_may_begin_otherwise(start: Callable[..., ReplayServer], head: str) -> None:
+    server = start(a_case(status=400, body="here"))
+    assert exchange(server, f"{head} HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"\r\n\r\nhere")
+
+
 def test_a_client_that_waits_for_leave_to_go_on_gets_it(start: Callable[..., ReplayServer]) -> None:
     server = start(a_case(status=400, body=""))
     with connection(server) as client:

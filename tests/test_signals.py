@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ def _is_alive(process: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+def _heard() -> None:
+    """In a child: a shell in the background has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize(
     ("mode", "stalled", "words"),
@@ -57,7 +63,7 @@ def test_no_adapter_is_left_behind(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background has it ignored
+        preexec_fn=_heard,
     ) as run:
         try:
             assert _until(lambda: len(list(tmp_path.glob("*.stalled"))) >= stalled)
@@ -71,3 +77,82 @@ def test_no_adapter_is_left_behind(
                 os.kill(process, signal.SIGKILL)
     assert (run.returncode, told) == (3, "interrupted\n")
     assert ended
+
+
+def test_an_interruption_while_modules_are_loaded_is_no_noise(tmp_path: Path) -> None:
+    slow = tmp_path / "jsonschema.py"
+    slow.write_text(f"import time, pathlib\npathlib.Path({str(tmp_path / 'loading')!r}).touch()\ntime.sleep(60)\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "compaction_conformance.cli", "list"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        preexec_fn=_heard,
+    ) as run:
+        assert _until((tmp_path / "loading").exists)
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=20)
+    assert (run.returncode, told) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_second_interruption_of_what_is_said_to_nobody_is_no_noise(number: signal.Signals) -> None:
+    """Nobody reads what is written: the first signal ends the work, the second one the wait for a reader."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while os.write(writer, bytes(1 << 12)):
+            pass
+    os.set_blocking(writer, True)
+    command = [sys.executable, "-m", "compaction_conformance.cli", "list", "--operations"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heard,
+    ) as run:
+        assert run.stderr
+        assert _until(lambda: _is_idle(run.pid))
+        run.send_signal(number)
+        told = run.stderr.readline()
+        assert _until(lambda: _is_idle(run.pid))
+        assert run.poll() is None
+        run.send_signal(number)
+        rest = run.communicate(timeout=20)[1]
+    os.close(reader)
+    os.close(writer)
+    assert (run.returncode, told, rest) == (130, "interrupted\n", "")
+
+
+def _is_idle(process: int) -> bool:
+    """Whether it takes no time of the processor for a while."""
+    stat = Path(f"/proc/{process}/stat")
+    spent = stat.read_text().split()[13:15]
+    time.sleep(0.5)
+    return spent != ["0", "0"] and stat.read_text().split()[13:15] == spent
+
+
+def test_a_second_interruption_leaves_no_adapter_behind(tmp_path: Path) -> None:
+    adapter = f"{sys.executable} {_STALLING} {tmp_path}"
+    command = [
+        sys.executable,
+        "-m",
+        "compaction_conformance.cli",
+        "run",
+        "--only",
+        "TOK-*",
+        "--implementation",
+        adapter,
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=_heard
+    ) as run:
+        assert _until(lambda: any(tmp_path.glob("*.stalled")))
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.5)  # while the adapter is given its moment to end
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=20)
+    process = int(next(tmp_path.glob("*.started")).stem)
+    assert (run.returncode, told) == (130, b"interrupted\n")
+    assert _until(lambda: not _is_alive(process), 5.0)

@@ -1,118 +1,59 @@
-"""`compaction-conformance`: verbs over the library. Results go to stdout, talk to stderr."""
+"""`compaction-conformance` as a process: what an interruption comes to, from the first moment to the last.
+
+Little is imported here, for that takes time in which nobody could end the process without noise.
+"""
 
 from __future__ import annotations
 
-import argparse
-import io
-import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
-from compaction_conformance import extras
-from compaction_conformance.errors import ConformanceError
-from compaction_conformance.run import BAD_USAGE, INCOMPLETE
-from compaction_conformance.schema_words import printable
-from compaction_conformance.verbs import (
-    common,
-    compare,
-    explain,
-    files,
-    growth,
-    handover,
-    look,
-    overflow,
-    proof,
-    replay,
-    search,
-    serve,
-)
-from compaction_conformance.verbs import run as run_verb
-
-_VERBS = (run_verb, look, explain, replay, compare, handover, growth, files, overflow, serve, search, proof)
+INTERRUPTED = 130  # as a shell calls it: more than once, or where nothing could be ended in order
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script. Returns the exit code: 0 conformant, 1 not, 2 bad usage, 3 incomplete."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # adapters are ended on the way out
-    _ready_streams()
-    try:
-        options = _parser().parse_args(arguments)
-        code = int(options.verb(options))
-        sys.stdout.flush()
-        return code
-    except ConformanceError as error:
-        return _told(error)
-    except ModuleNotFoundError as error:
-        if (lacking := extras.behind(error)) is None:
-            raise
-        return _told(lacking)
-    except KeyboardInterrupt:
-        common.say("interrupted")
-        return INCOMPLETE
-    except OSError as error:
-        return _cannot(error)
-    except (MemoryError, RecursionError):
-        common.say("error: something that was read is too large, or nested too deeply")
-        return BAD_USAGE
-    finally:
-        _let_go(sys.stdout)
-        _let_go(sys.stderr)
+    if arguments is None:  # then the process is ours
+        _handle(signal.SIG_DFL)
+    from compaction_conformance.verbs.command import command
 
-
-def _told(error: ConformanceError) -> int:
-    common.say(f"error: {error}")
-    return error.exit_code
-
-
-def _ready_streams() -> None:
-    """Every stream can be written to: one that was closed before we began leads nowhere, and what a terminal cannot
-    show is shown escaped."""
-    for number in range(3):
+    with _interruptions() as interruptions:
         try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            code = command(arguments)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return INTERRUPTED if len(interruptions) > 1 else code
 
 
-def _cannot(error: OSError) -> int:
-    """Either a place that was named is not to be used, or the output cannot be delivered."""
-    if error.filename is not None:
-        common.say(f"error: {printable(str(error.filename))}: {error.strerror}")
-        return BAD_USAGE
-    if not isinstance(error, BrokenPipeError):
-        common.say(f"error: reading or writing failed: {error.strerror or error}")
-    return INCOMPLETE
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """The signals that have come: each raises `KeyboardInterrupt`, so that adapters are ended on the way out."""
+    come: list[int] = []
 
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        come.append(number)
+        raise KeyboardInterrupt
 
-def _let_go(stream: TextIO) -> None:
-    """What cannot be delivered goes nowhere: the interpreter would complain of it when it ends."""
+    before = _handle(interrupt)
     try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        yield come
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="compaction-conformance",
-        description="Plug in an implementation of agent context compaction and be told which rule it breaks.",
-        epilog="exit codes: 0 conformant · 1 not conformant · 2 bad usage or bad input · 3 incomplete run",
-    )
-    parser.add_argument("--version", action="version", version=version("pi-compaction-conformance"))
-    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    for module in _VERBS:
-        module.add(verbs)
-    return parser
+def _handle(handler: Any) -> dict[int, Any]:
+    """Set the handler of the signals but those that are ignored; what they had before."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    heard = [number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    return {number: signal.signal(number, handler) for number in heard}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ SETTINGS = (
 )
 OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
 _ASKED = frozenset((*OF_STATE, "compaction/prepare", "cut/find"))
+_DEEPEST = 900  # Python's own bound, less what the work on a value takes
+_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{\]}]')
 _BATCH = 8
 _BATCH_SIZE = 8_000_000
 _ID_MEMBERS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId")
@@ -144,8 +147,24 @@ def check_declared(sides: Mapping[str, Implementation], operations: Sequence[str
             )
 
 
-def _parse(first: Implementation, second: Implementation, file: Path, comparison: Comparison) -> list[Any] | None:
+def read_session(file: Path) -> bytes:
+    """The bytes of a session file. Raises `InvalidInput` where a line is deeper than values can be compared here."""
     content = read_bytes(file)
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(line) > _DEEPEST:
+            what = f"nested too deeply: values within more than {_DEEPEST} others are not compared"
+            raise InvalidInput(what, where=f"{file}:{number}", remedy="flatten the value, or take the line out")
+    return content
+
+
+def _depth(line: bytes) -> int:
+    """Of how many arrays and objects at once the line is within, texts aside."""
+    marks = (match[0][:1] for match in _MARKS.finditer(line))
+    return max(accumulate(1 if mark in b"[{" else -1 if mark in b"]}" else 0 for mark in marks), default=0)
+
+
+def _parse(first: Implementation, second: Implementation, file: Path, comparison: Comparison) -> list[Any] | None:
+    content = read_session(file)
     params = {"contentBase64": base64.b64encode(content).decode()}
     request = Request("session/parse", json.dumps(params))
     replies = [_parsed(call(implementation, request)) for implementation in (first, second)]

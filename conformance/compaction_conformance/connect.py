@@ -6,19 +6,17 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compaction_conformance import adapters
 from compaction_conformance.errors import InvalidInput, Unavailable
 from compaction_conformance.implementation import Implementation
-from compaction_conformance.in_process import InProcess
+from compaction_conformance.in_process import InProcess, imported
 from compaction_conformance.stdio import Stdio
 
 REFERENCE = "reference"
@@ -103,17 +101,6 @@ def _python(target: str, settings: Settings) -> Implementation:
     module_name, _, attribute = target.partition(":")
     if "" not in sys.path:  # the working directory, as `python -m` would find it
         sys.path.insert(0, "")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split(".") if attribute else ():
-            found = getattr(found, part)
-    except (Exception, SystemExit) as error:  # nor may it end this program
-        raise Unavailable(
-            f"cannot import it: {type(error).__name__}: {error}",
-            where=f"--implementation python:{target}",
-            remedy="give python:module or python:module:name of an object with describe() and call()",
-        ) from None
-    for method in ("describe", "call"):
-        if not callable(getattr(found, method, None)):
-            raise Unavailable(f"it has no {method}()", where=f"--implementation python:{target}")
+    path = attribute.split(".") if attribute else []
+    found = imported(module_name, path, where=f"--implementation python:{target}")
     return InProcess(found, edition=settings.edition, profile=settings.profile, time_limit=settings.time_limit)

@@ -11,7 +11,8 @@ from compaction_conformance.expectation import Error, Result
 from compaction_conformance.faults import FAULTS, NEAR, Fault, Patched
 from compaction_conformance.implementation import Implementation, Request
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.json_files import read_json, write_text
+from compaction_conformance.json_files import write_text
+from compaction_conformance.record_files import TEXT, list_of, members, read_checked
 from compaction_conformance.vectors import Vector
 
 TIME_LIMIT = 2.0  # seconds; the slowest vector takes a tenth of that, and those with cycles have limits of their own
@@ -59,11 +60,15 @@ def _is_about(vector: Vector, fault: Fault) -> bool:
 # ---- what is pinned --------------------------------------------------------------------------------------------------
 
 
+_SCHEMA = members(faults=list_of(members(id=TEXT, caughtBy=list_of(TEXT))))
+
+
 def read_pinned(path: Path) -> dict[str, tuple[str, ...]]:
     """The catching vectors by the id of the fault; none without the file."""
     if not path.is_file():
         return {}
-    return {one["id"]: tuple(one["caughtBy"]) for one in read_json(path)["faults"]}
+    data = read_checked(path, _SCHEMA, command="faults --pin")
+    return {one["id"]: tuple(one["caughtBy"]) for one in data["faults"]}
 
 
 def write_pinned(path: Path, caught: Iterable[Caught]) -> None:

@@ -20,6 +20,7 @@ from compaction_conformance.generate import session_entries
 from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.schema_words import printable
 from compaction_conformance.stdio import Stdio
+from compaction_conformance.terminal import shown
 
 LIMIT = 1.5
 _STEPS = (1, 2, 4)
@@ -104,7 +105,7 @@ def _curve(
     for count, request in requests.items():
         reply = call(side, request)
         if not isinstance(reply, Result):
-            return Curve(operation, (), f"{count} entries: {json.dumps(reply.shown())}")
+            return Curve(operation, (), f"{count} entries: {shown(reply.shown())}")
     rounds = [
         {count: (_timed(side, request), _timed(echo, request)) for count, request in requests.items()}
         for _ in range(_RUNS)

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compaction_conformance import schemas
-from compaction_conformance.compare import OF_STATE, check_declared, reply_difference
+from compaction_conformance.compare import OF_STATE, check_declared, read_session, reply_difference
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
 from compaction_conformance.implementation import Implementation, Request, call
-from compaction_conformance.json_files import read_bytes
 from compaction_conformance.judge import Difference
 
 BUDGETS = (2000, 200, 20)
@@ -86,11 +85,13 @@ def hand_over(
 
     Raises `InvalidInput` when one of them does not declare what a hand-over takes."""
     check_declared({party.name: party.side for party in (first, second, witness)}, NEEDED)
+    for file in files:
+        read_session(file)  # what is none ends it before anything is found
     result = HandOver()
     for number, file in enumerate(files, 1):
         exchange = _Exchange(file.stem, (first, second), witness, result)
         with suppress(_Stopped):
-            exchange.run(read_bytes(file))
+            exchange.run(read_session(file))
         result.sessions += 1
         on_session(number, len(files))
         if result.incomplete:

@@ -11,6 +11,7 @@ from compaction_conformance.errors import HandshakeFailed
 from compaction_conformance.expectation import Reply
 
 PROTOCOL_VERSION = 1
+HANDSHAKE_SECONDS = 60.0  # for the start and the answer to `initialize`
 
 
 @dataclass(frozen=True)

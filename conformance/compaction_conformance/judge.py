@@ -136,7 +136,9 @@ class _Comparison:
     def _lines(self, want: list[Any], got: Any, pointer: str) -> Difference | None:
         if not isinstance(got, str):
             return Difference(pointer, {"$lines": want}, got)
-        lines = got.split("\n")
+        lines = got.split("\n", len(want))  # the first line that nothing is expected of is a difference
+        if len(lines) > len(want):
+            lines[-1] = lines[-1].partition("\n")[0]
         for index in range(max(len(want), len(lines))):
             left = want[index] if index < len(want) else NOTHING
             line: Any = lines[index] if index < len(lines) else NOTHING

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from compaction_conformance.expectation import NotRun
-from compaction_conformance.json_files import writing
+from compaction_conformance.json_files import write_text, written
 from compaction_conformance.judge import NOTHING
 from compaction_conformance.run import FAILED, STATUSES, UNSUPPORTED, Outcome, RunReport
 from compaction_conformance.terminal import shown
@@ -94,7 +94,7 @@ def _outcome_line(outcome: Outcome) -> dict[str, Any]:
 
 def write_json_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Raises `InvalidInput` when the file cannot be written; so does `write_junit`."""
-    with writing(path), path.open("w", encoding="utf-8") as file:
+    with written(path) as file:
         for line in lines:
             file.write(_json_line(line) + "\n")
 
@@ -134,8 +134,7 @@ def write_junit(path: Path, report: RunReport, blocks: dict[str, str], *, strict
             skipped=counted["skipped"],
         )
         suite.extend(cases)
-    with writing(path):
-        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    write_text(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True).decode())
 
 
 def _junit_case(outcome: Outcome, block: str, strict: bool) -> ElementTree.Element:

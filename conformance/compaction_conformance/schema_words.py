@@ -54,7 +54,28 @@ def pointer_to(path: Iterable[str | int]) -> str:
 
 def printable(text: str) -> str:
     """Control characters, direction marks and lone surrogates become escapes, so that no input moves the cursor."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return text if text.isprintable() else text.translate(_ESCAPES)
+
+
+class _Escapes:
+    """What `str.translate` asks for every character: it takes no more memory than the text that comes of it."""
+
+    def __getitem__(self, code: int) -> str:
+        char = chr(code)
+        return char if char.isprintable() else ascii(char)[1:-1]
+
+
+_ESCAPES = _Escapes()
+
+
+def printable_lines(text: str) -> str:
+    """The same of each line, so that the lines stay apart."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def brief(text: str, most: int = 80) -> str:
+    """As `printable`, and cut where it is longer than so many characters."""
+    return printable(text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)")
 
 
 def shown(value: Any) -> str:

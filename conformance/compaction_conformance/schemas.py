@@ -5,7 +5,8 @@ A schema is named by its path below that folder, without `.json`: `entry`, `entr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
@@ -63,10 +64,21 @@ def _schema(path: Path) -> Any:
     return schema
 
 
+def _pattern(checker: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """As ECMAScript reads it: `$` is the end of a text, and not a line feed before it. Our patterns have it last."""
+    if checker.is_type(value, "string") and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield ValidationError("does not match")
+
+
+_Validator: type[Draft202012Validator] = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _pattern}
+)
+
+
 @cache
 def validator(name: str) -> Draft202012Validator:
     """The validator of a schema. Raises `KeyError` for an unknown name."""
-    return Draft202012Validator(all_schemas()[name], registry=_registry())
+    return _Validator(all_schemas()[name], registry=_registry())
 
 
 def first_error(name: str, value: Any) -> SchemaError | None:
@@ -86,6 +98,14 @@ def first_error(name: str, value: Any) -> SchemaError | None:
         if error is None
         else SchemaError(pointer_to(error.absolute_path), told(error), _id(checker), error.instance)
     )
+
+
+def read_valid(path: Path, name: str) -> Any:
+    """A file of ours that follows the schema of that name. Raises `InvalidInput` where it is damaged."""
+    value = read_json(path)
+    if (error := first_error(name, value)) is not None:
+        raise InvalidInput(str(error), where=str(path), remedy=_REINSTALL)
+    return value
 
 
 def operations() -> tuple[str, ...]:

@@ -21,12 +21,18 @@ from compaction_conformance import schemas
 from compaction_conformance.errors import HandshakeFailed, Unavailable
 from compaction_conformance.expectation import ERROR_KINDS, Broken, Error, NotRun, Reply, Result
 from compaction_conformance.guarded_json import refuse_constant
-from compaction_conformance.implementation import Description, Request, initialize_params, read_description
+from compaction_conformance.implementation import (
+    HANDSHAKE_SECONDS,
+    Description,
+    Request,
+    initialize_params,
+    read_description,
+)
 from compaction_conformance.process import MAX_LINE_BYTES, Ended, Overlong, Process, TimedOut
+from compaction_conformance.schema_words import brief
 
 _WINDOW = 32
 _WINDOW_BYTES = 4_000_000
-_HANDSHAKE_SECONDS = 60.0
 _SETTLE_SECONDS = 0.05
 _LINE_SHOWN = 400
 _WHOLE_DIGITS = 300  # so many a double can hold, whatever they are
@@ -146,7 +152,8 @@ class Stdio:
             try:
                 self._process = Process(self._command, self._environment)
             except OSError as error:
-                raise Unavailable(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
+                program = brief(self._command[0], _LINE_SHOWN)
+                raise Unavailable(f"cannot start {program!r}: {error.strerror or error}") from None
         try:
             return self._introduced()
         except BaseException:  # a signal, too: nobody else knows of the process yet
@@ -157,7 +164,7 @@ class Stdio:
     def _introduced(self) -> Description:
         self._send(Request("initialize", json.dumps(initialize_params(self._edition, self._profile))))
         try:
-            reply = self._receive(_HANDSHAKE_SECONDS)
+            reply = self._receive(HANDSHAKE_SECONDS)
         except _Trouble as trouble:
             reply = trouble.reply
         if not isinstance(reply, Result):
@@ -168,7 +175,8 @@ class Stdio:
     def _first_words(self, reply: Reply) -> str:
         what = f"{reply.failure}, {reply.detail}" if isinstance(reply, Broken) else f"it answered {reply}"
         told = _most_telling(self._process.stderr_tail)
-        return f"no handshake with {shlex.join(self._command)}: {what}" + (f"\n  its stderr: {told}" if told else "")
+        head = f"no handshake with {brief(shlex.join(self._command), _LINE_SHOWN)}: {brief(what, _LINE_SHOWN)}"
+        return head + (f"\n  its stderr: {told}" if told else "")
 
     def _restart(self) -> str:
         """A fresh process; what was under way is asked again. Sets `_lost` when there can be none.

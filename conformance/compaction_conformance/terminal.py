@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import unicodedata
@@ -13,10 +14,13 @@ from typing import Any
 from compaction_conformance.expectation import Broken, Expectation, ExpectReading, ExpectRefusal, NotRun
 from compaction_conformance.judge import NOTHING, Difference
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 from compaction_conformance.spec import Requirement, Spec
 
 _VALUE_WIDTH = 200
+_LOOKED_AT = 1_000_000  # characters of a value as JSON, of which some are shown
+_WORDS_WIDTH = 1_000  # of what an implementation says in its own words
+_COMMAND_WIDTH = 4_000
 _BEFORE = 40  # characters that are shown before a difference far down a long value
 _READINGS = 4
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters of Hangul that are blank
@@ -34,7 +38,7 @@ def failure_block(
     vector, verdict = outcome.vector, outcome.verdict
     rule = vector.requirement
     word = "ADVICE" if rule.level == "SHOULD" else "FAIL"
-    lines = [f"{word} {vector.id} · {rule.id} {rule.title} · {printable(label)} ({verdict.failure})"]
+    lines = [f"{word} {vector.id} · {rule.id} {rule.title} · {brief(label)} ({verdict.failure})"]
     rows = [("about", vector.description), ("rule", rule.sentence)]
     difference = verdict.difference
     if difference is not None and not isinstance(outcome.reply, Broken):
@@ -42,21 +46,21 @@ def failure_block(
         rows += [("at", place(difference)), ("want", want), ("got", got)]
         rows += [("or", text) for text in _other_readings(vector.expect)]
     if difference is not None and difference.note:
-        rows += [("note", printable(difference.note))]
+        rows += [("note", brief(difference.note, _WORDS_WIDTH))]
     rows += [("input", describe_input(vector.params))]
     rows += [("again", again(implementation, vector.id, options))]
     if repro is not None:
         rows += [("repro", str(repro))]
     if outcome.log.strip():
-        rows += [("log", printable(line)) for line in outcome.log.strip().splitlines()[-6:]]
-    return "\n".join(lines + [f"  {name:<6} {text}" for name, text in rows])
+        rows += [("log", brief(line, _WORDS_WIDTH)) for line in outcome.log.strip().splitlines()[-6:]]
+    return "\n".join([*map(printable, lines), *(f"  {name:<6} {printable(text)}" for name, text in rows)])
 
 
 def again(implementation: str, name: str, options: Sequence[str] = ()) -> str:
-    """The command line that asks for one vector, sweep or variant."""
+    """The command line that asks for one vector, sweep or variant; cut where nobody could type it again."""
     sweeps = ["--sweeps"] if name.startswith(OF_SESSIONS) else []
     command = ["compaction-conformance", "run", "--implementation", implementation, *options, *sweeps, "--only", name]
-    return shlex.join(command)
+    return brief(shlex.join(command), _COMMAND_WIDTH)
 
 
 def shown(value: Any) -> str:
@@ -64,11 +68,28 @@ def shown(value: Any) -> str:
     if value is NOTHING:
         return "nothing"
     try:
-        text = json.dumps(value, ensure_ascii=False, default=repr)
+        text = _beginning(value)
     except RecursionError:
         return "a value that is nested too deeply to be shown"
-    rest = f"… ({len(text)} characters)" if len(text) > _VALUE_WIDTH else ""
-    return printable(text[:_VALUE_WIDTH]) + rest
+    return printable(text[:_VALUE_WIDTH]) + _rest(text, 0)
+
+
+def _beginning(value: Any, *, in_ascii: bool = False) -> str:
+    """The value as JSON, or as much of it as is looked at: all of it may be many times what is shown."""
+    encoder = json.JSONEncoder(ensure_ascii=in_ascii, default=repr)
+    text = io.StringIO()
+    for piece in encoder.iterencode(value[: _LOOKED_AT + 1] if isinstance(value, str) else value):
+        text.write(piece[: _LOOKED_AT + 1])
+        if text.tell() > _LOOKED_AT:
+            break
+    return text.getvalue()
+
+
+def _rest(text: str, start: int) -> str:
+    """How much there is beyond what is shown."""
+    if len(text) <= start + _VALUE_WIDTH:
+        return ""
+    return f"… ({len(text)} characters)" if len(text) <= _LOOKED_AT else f"… (more than {_LOOKED_AT} characters)"
 
 
 def shown_apart(want: Any, got: Any) -> tuple[str, str]:
@@ -77,7 +98,7 @@ def shown_apart(want: Any, got: Any) -> tuple[str, str]:
     if _skeleton(texts[0]) != _skeleton(texts[1]) or NOTHING in (want, got):
         return texts
     try:
-        plain = [json.dumps(value, default=repr) for value in (want, got)]
+        plain = [_beginning(value, in_ascii=True) for value in (want, got)]
     except RecursionError:
         return texts
     start = _alike(*plain) - _BEFORE if max(map(len, plain)) > _VALUE_WIDTH else 0
@@ -92,9 +113,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def _cut(text: str, start: int) -> str:
-    shortened = len(text) > start + _VALUE_WIDTH
-    rest = f"… ({len(text)} characters)" if shortened else ""
-    return f"{'…' if start else ''}{text[start : start + _VALUE_WIDTH]}{rest}"
+    return f"{'…' if start else ''}{text[start : start + _VALUE_WIDTH]}{_rest(text, start)}"
 
 
 def _skeleton(text: str) -> str:
@@ -105,7 +124,7 @@ def _skeleton(text: str) -> str:
 
 def place(difference: Difference) -> str:
     """Where it is; in ASCII where a name is not the one that is looked for, which may look like it."""
-    pointer = printable(difference.pointer)
+    pointer = brief(difference.pointer, _VALUE_WIDTH)
     if NOTHING in (difference.want, difference.got):
         pointer = pointer.encode("ascii", "backslashreplace").decode()
     return pointer or "the whole answer"
@@ -268,7 +287,7 @@ def conclusion(report: RunReport, exit_code: int, *, strict: bool = False, decla
         counts.append(f"{quirks} QUIRK vectors in no accepted reading")
     if strict and (advised := report.of("SHOULD", *bad)):
         counts.append(f"{advised} vectors of advice not met (--strict)")
-    return f"{printable(report.implementation.label)}: {words}{why}, {' and '.join(counts)}"
+    return f"{brief(report.implementation.label)}: {words}{why}, {' and '.join(counts)}"
 
 
 def _must_met(report: RunReport, undeclared: int, declared_only: bool) -> str:
@@ -285,5 +304,5 @@ def why_incomplete(report: RunReport) -> str:
     """Why vectors were not run: every reason, and how many there are of it."""
     replies = [outcome.reply for outcome in report.outcomes]
     reasons = Counter(reply.reason for reply in replies if isinstance(reply, NotRun))
-    told = [f"{count} not run: {printable(reason)}" for reason, count in reasons.items()]
+    told = [f"{count} not run: {brief(reason, _WORDS_WIDTH)}" for reason, count in reasons.items()]
     return "; ".join(told) or "no vector was asked"

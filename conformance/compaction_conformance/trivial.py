@@ -17,8 +17,9 @@ from typing import Any
 from compaction_conformance.expectation import Error, ExpectReading, ExpectRefusal, ExpectResult, Reply, Result
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.in_process import InProcess
-from compaction_conformance.json_files import read_json, write_text
+from compaction_conformance.json_files import write_text
 from compaction_conformance.judge import accepted_value
+from compaction_conformance.record_files import COUNT, list_of, map_of, members, read_checked
 from compaction_conformance.run import PASSED, run
 from compaction_conformance.spec import DEFAULT_PROFILE, Spec
 from compaction_conformance.vectors import Vector
@@ -324,11 +325,15 @@ def trivial_scores(vectors: Sequence[Vector]) -> dict[str, Score]:
     return scores
 
 
+_PASSED_OF = {**list_of(COUNT), "minItems": 2, "maxItems": 2, "prefixItems": [COUNT, {"minimum": 1}]}
+_SCHEMA = members(scores=map_of(map_of(_PASSED_OF)))
+
+
 def read_recorded(path: Path) -> dict[str, Score]:
     """Scores of real implementations, as they were recorded (`trivial --record NAME`)."""
     if not path.is_file():
         return {}
-    recorded = read_json(path)["scores"]
+    recorded = read_checked(path, _SCHEMA, command="trivial --record NAME")["scores"]
     return {name: {chapter: (one[0], one[1]) for chapter, one in own.items()} for name, own in recorded.items()}
 
 

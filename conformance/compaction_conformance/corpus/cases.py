@@ -17,6 +17,7 @@ from typing import Any
 from compaction_conformance import schemas
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.guarded_json import JsonError, parse
+from compaction_conformance.json_files import read_text
 from compaction_conformance.paths import fixtures_dir
 from compaction_conformance.schema_words import printable
 
@@ -147,14 +148,7 @@ def read_case_file(path: Path) -> dict[str, Any]:
 def parsed_case_file(path: Path) -> Any:
     """The JSON of a case file, of whatever shape. Raises `InvalidInput`."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            limit = f"split the file; a case file holds at most {MAX_FILE_BYTES >> 20} MiB"
-            raise InvalidInput("is too large", where=str(path), remedy=limit)
-        parsed = parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror or error}", where=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"is not UTF-8 at byte {error.start}", where=str(path)) from None
+        parsed = parse(read_text(path, MAX_FILE_BYTES))
     except JsonError as error:
         raise InvalidInput(f"is no JSON: {error.reason}", where=str(path), remedy=_SHAPE) from None
     if parsed.repeated_keys:
@@ -163,8 +157,13 @@ def parsed_case_file(path: Path) -> Any:
 
 
 def read_case(raw: Mapping[str, Any], family: str, file: Path) -> Case:
-    """A case from its JSON, which has passed the schema."""
+    """A case from its JSON, which has passed the schema. Raises `InvalidInput` where its response has no bytes."""
     evidence = raw["evidence"]
+    try:
+        response = read_response(raw["response"])
+    except UnicodeEncodeError as error:
+        what = f"the response holds half of a surrogate pair, {error.object[error.start]!a}, which no bytes stand for"
+        raise InvalidInput(what, where=f"{file} case {raw['id']}", remedy=_BYTES) from None
     return Case(
         id=raw["id"],
         family=family,
@@ -172,7 +171,7 @@ def read_case(raw: Mapping[str, Any], family: str, file: Path) -> Case:
         provider_id=raw["providerId"],
         api=raw["api"],
         context_window=raw.get("contextWindow"),
-        response=read_response(raw["response"]),
+        response=response,
         label=raw["label"],
         of=raw.get("of", ""),
         reason=raw["reason"],
@@ -187,7 +186,7 @@ def read_case(raw: Mapping[str, Any], family: str, file: Path) -> Case:
 
 
 def read_response(raw: Mapping[str, Any]) -> Response:
-    """A response from its JSON, which has passed the schema."""
+    """A response from its JSON, which has passed the schema. Raises `UnicodeEncodeError` for a lone surrogate."""
     streamed = "frames" in raw
     pieces = [_bytes(piece) for piece in raw["frames"]] if streamed else [_body(raw)]
     return Response(
@@ -200,6 +199,7 @@ def read_response(raw: Mapping[str, Any]) -> Response:
 
 
 _SHAPE = "fixtures/overflow/README.md tells the shape of a case"
+_BYTES = "give the body as bodyBase64, or the frame as an object with base64"
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from compaction_conformance import schemas
 from compaction_conformance.corpus import personal
 from compaction_conformance.corpus.cases import Case, case_files, parsed_case_file, read_case
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import read_bytes, read_text
 from compaction_conformance.json_places import line_of
 from compaction_conformance.schema_words import printable
 
@@ -19,6 +21,7 @@ RECORDED = "pi-0.87"
 _SCHEMA = "overflow-case-file"
 _QUOTED = ("verbatim", "message-verbatim")
 _DIGITS = re.compile(r"[0-9][0-9,.]*")
+_WHOLE_DAY = len("2026-02-28")
 _SPACE = re.compile(r"\s+")
 
 Severity = Literal["error", "warning"]
@@ -78,7 +81,10 @@ def lint_case(raw: Mapping[str, Any], family: str, file: Path, others: Iterable[
     """What is wrong with one case that is to be added to a file, beside the cases that are there. Lines are 1."""
     if error := schemas.first_error(_SCHEMA, {"family": family, "cases": [raw]}):
         return [Problem("error", "schema", file, 1, str(raw.get("id", "")), str(error), _SHAPE)]
-    new = _Placed(read_case(raw, family, file), raw, 0, "")
+    try:
+        new = _Placed(read_case(raw, family, file), raw, 0, "")
+    except InvalidInput as trouble:
+        return [Problem("error", "bytes", file, 1, str(raw["id"]), trouble.what, trouble.remedy)]
     known = [_Placed(case, {}, 0, "") for case in others]
     return [*_duplicates([*known, new]), *_evidence(new), *_details(new), *_response(new)]
 
@@ -89,7 +95,7 @@ _SHAPE = "fixtures/overflow/README.md tells the shape of a case"
 def _read(path: Path) -> tuple[list[Problem], list[_Placed]]:
     try:
         value = parsed_case_file(path)
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except InvalidInput as error:
         return [Problem("error", "unreadable", path, 1, "", error.what, error.remedy or _SHAPE)], []
     if breach := schemas.first_error(_SCHEMA, value):
@@ -101,15 +107,20 @@ def _read(path: Path) -> tuple[list[Problem], list[_Placed]]:
         remedy = "give the family the file's name, or rename the file"
         problems.append(Problem("error", "family", path, line, "", f"the family is {value['family']!r}", remedy))
     problems += _undescribed(path)
-    return problems, [
-        _Placed(read_case(raw, value["family"], path), raw, index, text) for index, raw in enumerate(value["cases"])
-    ]
+    placed = []
+    for index, raw in enumerate(value["cases"]):
+        try:
+            placed.append(_Placed(read_case(raw, value["family"], path), raw, index, text))
+        except InvalidInput as error:
+            line = line_of(text, ["cases", index, "response"])
+            problems.append(Problem("error", "bytes", path, line, raw["id"], error.what, error.remedy))
+    return problems, placed
 
 
 def _undescribed(path: Path) -> Iterator[Problem]:
     """A page beside the files names every one of them."""
     page = path.with_name("README.md")
-    if page.is_file() and f"`{path.name}`" not in page.read_text(encoding="utf-8", errors="replace"):
+    if page.is_file() and f"`{path.name}`" not in read_bytes(page).decode("utf-8", "replace"):
         remedy = f"add a row to its table of files: | `{path.name}` | who answers so |"
         yield Problem("warning", "undescribed", path, 1, "", f"is not named in {page.name} beside it", remedy)
 
@@ -143,8 +154,17 @@ def _masked(text: str) -> str:
     return _SPACE.sub(" ", _DIGITS.sub("0", text.lower())).strip()
 
 
+def _is_day(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 def _evidence(one: _Placed) -> Iterator[Problem]:
     evidence = one.case.evidence
+    if len(evidence.seen) == _WHOLE_DAY and not _is_day(evidence.seen):
+        yield one.problem("evidence", f"was seen on {evidence.seen}, which is no day", "give the day", "evidence")
     if evidence.grade in _QUOTED and evidence.source == "ours":
         remedy = "name the web page where it was seen, or call it reconstructed"
         yield one.problem("evidence", f"is {evidence.grade} without a source", remedy, "evidence")

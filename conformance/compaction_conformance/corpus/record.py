@@ -17,7 +17,8 @@ from compaction_conformance.corpus.server import ReplayServer
 from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.expectation import Reply, Result
 from compaction_conformance.implementation import Implementation, Request
-from compaction_conformance.schema_words import printable
+from compaction_conformance.json_files import read_text, write_text
+from compaction_conformance.schema_words import brief, printable
 
 OPERATION = "overflow/classify"
 _TIMEOUT_MS = 10_000
@@ -83,8 +84,8 @@ def write_answers(folder: Path, edition: str, told: Iterable[Told]) -> int:
             if answer := answers.get(case["id"]):
                 case["answers"] = _merged(case.get("answers", {}), edition, answer)
         text = case_file_text(raw["family"], raw["cases"])
-        if text != path.read_text(encoding="utf-8"):
-            path.write_text(text, encoding="utf-8")
+        if text != read_text(path):
+            write_text(path, text)
             changed += 1
     return changed
 
@@ -97,7 +98,7 @@ def told_by(side: Implementation, cases: Sequence[Case]) -> list[Told]:
 
 def _told(case: Case, reply: Reply) -> Told:
     if not isinstance(reply, Result):
-        return Told(case, None, printable(str(reply))[:_SHOWN])
+        return Told(case, None, brief(str(reply), _SHOWN))
     value: Any = reply.value
     return Told(case, Answer(value["stopReason"], value["errorMessage"], value["overflow"], value.get("retryable")))
 

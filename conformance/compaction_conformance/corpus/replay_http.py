@@ -68,7 +68,7 @@ def refusal(status: int, code: str, message: str) -> bytes:
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body_limit: int) -> Request | None:
     """The next request, its body read to the end; None where the client closed without one. Raises `BadRequest`."""
-    first = await _line(reader)
+    first = await _line(reader) or await _line(reader)  # an empty line may come before a request
     if not first:
         return None
     parts = first.split()
@@ -81,7 +81,15 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
         await _drop_chunks(reader, body_limit)
     else:
         await _drop(reader, _length(headers.get("content-length", "0"), body_limit))
-    return Request(parts[0], parts[1].partition("?")[0])
+    return Request(parts[0], _path(parts[1]))
+
+
+def _path(target: str) -> str:
+    """Without the query; a client that takes the server for a proxy sends a whole address."""
+    scheme, colon, rest = target.partition("://")
+    if colon and scheme.lower() in ("http", "https"):
+        target = "/" + rest.partition("/")[2]
+    return target.partition("?")[0]
 
 
 async def _headers(reader: asyncio.StreamReader) -> dict[str, str]:

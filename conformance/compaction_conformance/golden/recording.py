@@ -17,6 +17,7 @@ from compaction_conformance.golden import document as golden
 from compaction_conformance.golden.sessions import GoldenSession, load_sessions
 from compaction_conformance.golden.sweeps import recorded_sweep, sweep_text
 from compaction_conformance.implementation import Implementation
+from compaction_conformance.json_files import write_text
 from compaction_conformance.paths import checkout_dir
 
 ORACLE = "pi"
@@ -31,9 +32,9 @@ def record(side: Implementation, session: GoldenSession) -> None:
         )
     session.sweep_file.parent.mkdir(parents=True, exist_ok=True)
     text = golden.document_text(golden.document(side, session, mark=True))
-    session.golden_file.write_text(text, encoding="utf-8")
+    write_text(session.golden_file, text)
     fresh = replace(session)  # nothing remembered of what the files held before
-    session.sweep_file.write_text(sweep_text(recorded_sweep(side, fresh)), encoding="utf-8")
+    write_text(session.sweep_file, sweep_text(recorded_sweep(side, fresh)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compaction_conformance.json_files import read_json
+from compaction_conformance.json_files import write_text
 from compaction_conformance.mutation.campaign import EQUIVALENT, KILLED, SILENT, STILLBORN, Fate
 from compaction_conformance.mutation.mutants import source_of
+from compaction_conformance.record_files import COUNT, COUNTS, TEXT, TEXTS, map_of, members, read_checked
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,15 @@ def changed_modules(names: Iterable[str], known: Record) -> list[str]:
     return [name for name in names if name not in records or records[name].source != source_digest(name)]
 
 
+_MODULE = members(source=TEXT, killed=COUNT, stillborn=COUNT, equivalent=COUNTS, silent=TEXTS, rules=COUNTS)
+_SCHEMA = members(modules=map_of(_MODULE), equivalent=TEXTS)
+
+
 def read_record(path: Path) -> Record:
     """An absent file knows nothing."""
     if not path.is_file():
         return Record({}, {})
-    data = read_json(path)
+    data = read_checked(path, _SCHEMA, command="mutate --pin")
     modules = {
         name: ModuleRecord(
             raw["source"], raw["killed"], raw["stillborn"], raw["equivalent"], raw["silent"], raw["rules"]
@@ -92,7 +97,7 @@ def read_record(path: Path) -> Record:
 def write_record(path: Path, record: Record) -> None:
     modules = {name: vars(one) for name, one in record.modules.items()}
     data = {"equivalent": record.equivalent, "modules": modules}
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def problems(found: Mapping[str, Sequence[Fate]], known: Record) -> list[str]:

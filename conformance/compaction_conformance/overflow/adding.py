@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from compaction_conformance.corpus.cases import load_corpus, read_case_file
 from compaction_conformance.corpus.lint import Problem, lint_case
 from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.json_files import write_text, writing
 from compaction_conformance.schema_words import printable
 
 MAX_BODY = 1 << 20  # bytes
@@ -64,7 +63,9 @@ def add_case(draft: Draft, folder: Path, *, allow_similar: bool = False, write: 
         )
     if write:
         existing = read_case_file(file)["cases"] if file.exists() else []
-        _write(file, case_file_text(draft.family, [*existing, case]))
+        with writing(file.parent):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, case_file_text(draft.family, [*existing, case]))
     return Added(file, case, tuple(redacted), tuple(problems))
 
 
@@ -123,17 +124,3 @@ def _content_type(body: bytes) -> str:
     except (ValueError, RecursionError):
         return "text/plain"
     return "application/json"
-
-
-def _write(file: Path, text: str) -> None:
-    """All or nothing: the file is replaced by a finished one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).chmod(file.stat().st_mode if file.exists() else 0o644)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -63,9 +63,12 @@ def disagreements(first: Implementation, second: Implementation, count: int, see
 
     Raises `InvalidInput` when one of them does not declare `overflow/is_overflow`."""
     check_declared({"A": first, "B": second}, ["overflow/is_overflow"])
-    pairs = list(generated_texts(count, seed))
-    requests = [Request("overflow/is_overflow", _params(text, provider)) for text, provider in pairs]
-    both = zip(pairs, first.answers(requests), second.answers(requests), strict=True)
+
+    def requests() -> Iterator[Request]:
+        return (Request("overflow/is_overflow", _params(*pair)) for pair in generated_texts(count, seed))
+
+    answers = first.answers(requests()), second.answers(requests())
+    both = zip(generated_texts(count, seed), *answers, strict=True)
     texts, overflows = 0, 0
     splits: list[Split] = []
     for (text, provider), mine, theirs in both:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compaction_conformance.overflow.scores import Entry, Score
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 
 _LISTED = 12
 _HEAD = ("", "cases", "recall", "precision", "missed", "loops", "alarms", "no answer")
@@ -28,17 +28,17 @@ def table(entries: Sequence[Entry], cases: int, left_out: int) -> str:
 def split_table(entries: Sequence[Entry], split: str) -> str:
     """Recall and precision of every entrant in each group."""
     groups = sorted({group for entry in entries for group in entry.splits[split]})
-    rows = [(f"by {split}", "overflows", "others", *(entry.name for entry in entries))]
+    rows = [(f"by {split}", "overflows", "others", *(brief(entry.name) for entry in entries))]
     for group in groups:
         first = entries[0].splits[split][group]
         counted = (str(first.caught + first.missed), str(first.alarms + first.passed))
-        rows.append((group, *counted, *(_both(entry.splits[split][group]) for entry in entries)))
+        rows.append((printable(group), *counted, *(_both(entry.splits[split][group]) for entry in entries)))
     return f"{_aligned(rows)}\n(recall / precision)"
 
 
 def faults(entry: Entry) -> str:
     """The ids of what an entrant gets wrong."""
-    lines = [f"{printable(entry.name)}: {entry.about}"]
+    lines = [f"{brief(entry.name)}: {entry.about}"]
     for label, ids in (("loop", entry.loops), ("missed", entry.missed), ("alarm", entry.alarms)):
         lines += [f"  {label:<7}{case_id}" for case_id in ids]
     return "\n".join(lines)
@@ -82,13 +82,13 @@ def _score_json(score: Score) -> dict[str, Any]:
 def _row(name: str, score: Score) -> tuple[str, ...]:
     rates = (_rate(score.recall), _rate(score.precision))
     counts = (score.missed, score.loops, score.alarms, score.silent)
-    return (printable(name), str(score.count), *rates, *(str(count) if count else "–" for count in counts))
+    return (brief(name), str(score.count), *rates, *(str(count) if count else "–" for count in counts))
 
 
 def _policy_row(entry: Entry) -> tuple[str, ...]:
     score = entry.disputed
     return (
-        printable(entry.name),
+        brief(entry.name),
         str(score.count),
         str(score.caught + score.passed),
         str(score.caught + score.alarms),

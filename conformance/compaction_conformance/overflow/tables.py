@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from compaction_conformance.paths import spec_dir
+from compaction_conformance.schemas import read_valid
 
 _FOLD = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
@@ -60,7 +60,7 @@ class EditionTable:
 @cache
 def edition_tables() -> tuple[EditionTable, ...]:
     """One table an edition, in the order of their names."""
-    data = json.loads((spec_dir() / "overflow-patterns.json").read_text(encoding="utf-8"))
+    data = read_valid(spec_dir() / "overflow-patterns.json", "overflow-patterns")
     groups = ("patterns", "exclusions", "providerRules")
     editions = sorted({edition for group in groups for row in data[group] for edition in row["editions"]})
     return tuple(
@@ -74,7 +74,7 @@ def edition_tables() -> tuple[EditionTable, ...]:
 @cache
 def decisions() -> dict[str, str]:
     """What each decision of the recommended classifier means, by its id."""
-    data = json.loads((spec_dir() / "recommended-overflow.json").read_text(encoding="utf-8"))
+    data = read_valid(spec_dir() / "recommended-overflow.json", "recommended-overflow")
     return {row["id"]: row["means"] for row in data["decisions"]}
 
 

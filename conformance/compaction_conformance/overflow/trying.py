@@ -9,9 +9,10 @@ from compaction_conformance.implementation import Implementation
 from compaction_conformance.overflow import asking
 from compaction_conformance.overflow.asking import ErrorText, Told
 from compaction_conformance.overflow.tables import Ruling, decisions, edition_tables
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief
 
 _SHOWN = 150
+_WIDTH = 1_000
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ def try_texts(
 
 def block(tried: Tried) -> str:
     """The answers as lines for a person."""
-    rows = [("text", _cut(tried.text.text))]
+    rows = [("text", brief(tried.text.text, _SHOWN))]
     rows += [(edition, _ruling(ruling, edition)) for edition, ruling in tried.rulings.items()]
     rows.append(("recommended", _told(tried.recommended, decisions().get(tried.recommended.because, ""))))
-    rows += [(name, _told(told)) for name, told in tried.others.items()]
+    rows += [(brief(name), _told(told)) for name, told in tried.others.items()]
     rows.append(("asked again", {True: "yes", False: "no"}.get(tried.retried.value, tried.retried.trouble)))  # type: ignore[arg-type]
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{printable(name):<{width}}  {text}" for name, text in rows)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
 def as_json(tried: Tried) -> dict[str, object]:
@@ -87,11 +88,7 @@ def _provider(provider: str) -> str:
 
 def _told(told: Told, meaning: str = "") -> str:
     if told.value is None:
-        return printable(told.trouble)
+        return brief(told.trouble, _WIDTH)
     verdict = "overflow    " if told.value else "not overflow"
-    because = f"  by {printable(told.because)}" if told.because else ""
+    because = f"  by {brief(told.because)}" if told.because else ""
     return f"{verdict}{because}{f' ({meaning})' if meaning else ''}".rstrip()
-
-
-def _cut(text: str) -> str:
-    return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)")

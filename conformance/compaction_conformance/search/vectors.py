@@ -14,7 +14,7 @@ from compaction_conformance import schemas, terminal
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.given import computed_facts
 from compaction_conformance.implementation import Description
-from compaction_conformance.json_files import read_json
+from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.schema_words import printable
 from compaction_conformance.search.hunts import Finding, expectation_for
 from compaction_conformance.spec import Spec
@@ -124,7 +124,7 @@ def write_found(found: Iterable[FoundVector], folder: Path) -> dict[str, Place]:
         path = folder / one.chapter / f"found-{one.vector['operation'].replace('/', '-')}.json"
         before = read_json(path)["vectors"] if path.is_file() else []
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(vector_file_text(one.chapter, [*before, one.vector]), encoding="utf-8")
+        write_text(path, vector_file_text(one.chapter, [*before, one.vector]))
         check_vector_file(path, read_json(path))
         placed[one.cause] = Place(path, own_id, True)
     return placed

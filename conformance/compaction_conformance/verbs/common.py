@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import math
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +18,7 @@ from compaction_conformance.corpus.response_vectors import response_vectors
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir, vector_dirs
+from compaction_conformance.schema_words import brief
 from compaction_conformance.spec import Spec, load_spec
 from compaction_conformance.vectors import Vector, load_vectors, select
 
@@ -25,7 +26,9 @@ Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Group: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 _FAILURES_SHOWN = 10
-_MOST_PROCESSES = 64
+_UNKNOWN_SHOWN = 10
+_DIGITS = re.compile("[0-9]{1,19}")
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 _TIMEOUT_HELP = "for one request (10); the handshake may take 60, whatever is given"
 
 
@@ -88,7 +91,7 @@ def repro_group(parser: argparse.ArgumentParser) -> None:
 
 
 def processes_group(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", type=count, default=1, metavar="N", help="number of adapter processes (1)")
+    parser.add_argument("-n", type=processes, default=1, metavar="N", help="number of adapter processes (1)")
 
 
 # From arguments to what a verb works on
@@ -140,15 +143,16 @@ def settings(options: argparse.Namespace, *, own_process: bool = False) -> Setti
 def connected(stack: ExitStack, name: str, options: argparse.Namespace, *, own_process: bool = False) -> Implementation:
     """A running implementation that ends with the stack."""
     side = stack.enter_context(closing(connect(name, settings(options, own_process=own_process))))
-    for operation in side.description.unknown_operations:
-        say(f"note: it declares the operation {operation!r}, which this suite does not know")
+    unknown = side.description.unknown_operations
+    for operation in unknown[:_UNKNOWN_SHOWN]:
+        say(f"note: it declares the operation {brief(operation)!r}, which this suite does not know")
+    if more := len(unknown) - len(unknown[:_UNKNOWN_SHOWN]):
+        say(f"note: and {more} more")
     return side
 
 
 def connected_many(stack: ExitStack, options: argparse.Namespace) -> list[Implementation]:
     """As many processes as `-n` asks for; an object in this process is one, whatever is asked for."""
-    if not 1 <= options.n <= _MOST_PROCESSES:
-        raise InvalidInput(f"-n {options.n} is no number of processes", remedy=f"give 1 to {_MOST_PROCESSES}")
     number = 1 if options.implementation.startswith("python:") else options.n
     first = connected(stack, options.implementation, options, own_process=number > 1)
     others = (connect(options.implementation, settings(options, own_process=True)) for _ in range(number - 1))
@@ -194,30 +198,39 @@ def say(text: str, end: str = "\n") -> None:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
-def seconds(text: str) -> float:
-    """An argument's type: a time in seconds."""
-    number = float(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return number
+# Types of arguments
 
 
-def positive(text: str) -> int:
-    """An argument's type: how many, and at least one."""
-    number = count(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return number
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A whole number within bounds, in plain digits."""
+
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def real(least: float, most: float, what: str = "number") -> Callable[[str], float]:
+    """A number within bounds, in plain digits."""
+
+    def read(text: str) -> float:
+        if not _NUMBER.fullmatch(text) or not least <= float(text) <= most:
+            raise argparse.ArgumentTypeError(f"must be a {what} from {least:g} to {most:.15g}")
+        return float(text)
+
+    return read
+
+
+seconds = real(0.001, 1_000_000, "number of seconds")  # the most is what every clock of the system can wait for
+processes = whole(1, 64)
+count = whole(0, 1_000_000)
+positive = whole(1, 1_000_000)
+seed = whole(0, 2**63 - 1)
+tokens = whole(0, 2**53 - 1)
 
 
 def number(text: str) -> int | None:
-    """An argument's type: how many; None for all."""
+    """How many; None for all."""
     return None if text == "all" else count(text)
-
-
-def count(text: str) -> int:
-    """An argument's type: how many."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return number

@@ -10,12 +10,14 @@ from itertools import chain, count
 from pathlib import Path
 
 from compaction_conformance import terminal
-from compaction_conformance.compare import Comparison, Disagreement, compare_file
+from compaction_conformance.compare import Comparison, Disagreement, compare_file, read_session
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.repro import write_request
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 from compaction_conformance.verbs import common
+
+_WIDTH = 1_000
 
 
 def add(verbs: common.Verbs) -> None:
@@ -32,6 +34,8 @@ def main(options: argparse.Namespace) -> int:
     code = 0
     with ExitStack() as stack:
         first, second = (common.connected(stack, name, options) for name in (options.a, options.b))
+        for file in options.sessions:
+            read_session(file)  # what is none ends it before anything is found
         for file, repro in zip(options.sessions, repro_names(options.sessions), strict=True):
             began = time.monotonic()
             progress = common.Progress()
@@ -61,9 +65,9 @@ def _told(comparison: Comparison, file: Path, repro: str, options: argparse.Name
     if comparison.first is None:
         print(f"{name}: no difference ({counted})")
         return 0
-    print(f"{name}: {options.a} and {options.b} differ ({counted})")
+    print(f"{name}: {brief(options.a)} and {brief(options.b)} differ ({counted})")
     for name, text in _rows(comparison.first, _kept_repro(comparison.first, repro, options)):
-        print(f"  {name:<6} {printable(text)}")
+        print(f"  {name:<6} {brief(text, _WIDTH)}")
     return NOT_CONFORMANT
 
 

@@ -16,7 +16,7 @@ from compaction_conformance.golden.sweep_run import load_sweeps
 from compaction_conformance.golden.variant_run import load_variants
 from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import printable, printable_lines
 from compaction_conformance.spec import Requirement, Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -39,7 +39,7 @@ def main(options: argparse.Namespace) -> int:
     for explained in _EXPLAINED:
         if (lines := explained(options.id, spec, vectors)) is not None:
             for line in lines:
-                print(line)
+                print(printable_lines(line))
             return 0
     what = f"{options.id} is neither a requirement nor a vector, nor anything else that has a name here"
     remedy = f"known are {_KINDS}; `list`, `list --requirements` (--operations, --chapters), `search --list` show them"

@@ -9,11 +9,13 @@ from compaction_conformance import growth
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
 from compaction_conformance.verbs import common
 
+_MOST = 50_000  # entries; the sessions of n, 2n and 4n are held in memory
+
 
 def add(verbs: common.Verbs) -> None:
     about = "how time grows with the session: n, 2n and 4n entries"
     parser = common.add_verb(verbs, "growth", main, about, common.implementation_group)
-    parser.add_argument("--entries", type=common.positive, default=4000, metavar="N", help="n (4000)")
+    parser.add_argument("--entries", type=common.whole(1, _MOST), default=4000, metavar="N", help="n (4000)")
     parser.add_argument("--strict", action="store_true", help="super-linear growth makes the exit code 1")
 
 

@@ -13,11 +13,12 @@ from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sessions import load_sessions
 from compaction_conformance.handover import Finding, HandOver, Party, hand_over
 from compaction_conformance.run import CONFORMANT, INCOMPLETE, NOT_CONFORMANT
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
 _SHOWN = 10
+_WIDTH = 1_000
 
 
 def add(verbs: common.Verbs) -> None:
@@ -36,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
         raise InvalidInput(f"there is no hand-over for the profile {options.profile!r}", remedy=remedy)
     files = options.sessions or [session.file for session in load_sessions()]
     a, b = options.a, options.b
-    names = (a, b) if a != b else (f"{a} (1)", f"{b} (2)")
+    names = (brief(a), brief(b)) if a != b else (f"{brief(a)} (1)", f"{brief(b)} (2)")
     progress, began = common.Progress(len(files)), time.monotonic()
     with ExitStack() as stack:
         sides = [common.connected(stack, name, options) for name in (a, b, REFERENCE)]
@@ -80,4 +81,4 @@ def _block(finding: Finding, names: tuple[str, str]) -> str:
     if difference.note:
         rows.append(("note", difference.note))
     head = printable(f"FAIL {finding.session} · {' → '.join(names)}")
-    return "\n".join([head, *(f"  {name:<6} {printable(text)}" for name, text in rows)])
+    return "\n".join([head, *(f"  {name:<6} {brief(text, _WIDTH)}" for name, text in rows)])

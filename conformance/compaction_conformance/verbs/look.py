@@ -7,6 +7,7 @@ import argparse
 from compaction_conformance import adapters, schemas
 from compaction_conformance.connect import REFERENCE
 from compaction_conformance.golden.sweep_run import load_sweeps
+from compaction_conformance.schema_words import printable
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -29,7 +30,8 @@ def main(options: argparse.Namespace) -> int:
     spec, vectors = common.load_suite(options)
     if options.what == "vectors":
         for vector in vectors:
-            print(f"{vector.id}  {vector.requirement.id}  {vector.level:<6}  {vector.operation}  {vector.description}")
+            about = f"{vector.id}  {vector.requirement.id}  {vector.level:<6}  {vector.operation}  {vector.description}"
+            print(printable(about))
     elif options.what == "requirements":
         for rule in spec.requirements.values():
             count = sum(rule in vector.requirements for vector in vectors)

@@ -24,7 +24,7 @@ from compaction_conformance.overflow.scores import RECOMMENDED, SPLITS, scored_c
 from compaction_conformance.overflow.scores import scoreboard as entries_of
 from compaction_conformance.overflow.tables import EditionTable, edition_tables
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable, printable_lines
 from compaction_conformance.terminal import shown_apart
 from compaction_conformance.verbs import common, overflow_add
 
@@ -52,8 +52,8 @@ def _add_try(verbs: common.Verbs) -> None:
     parser.add_argument("--status", type=overflow_add.status, metavar="N", help="the HTTP status")
     styles = overflow_add.known("api")
     parser.add_argument("--api", default="", choices=styles, metavar="STYLE", help="how the interface is spoken")
-    parser.add_argument("--context-window", type=common.count, metavar="TOKENS", help="the model's window")
-    parser.add_argument("--max-output", type=common.count, metavar="TOKENS", help="the room asked for output")
+    parser.add_argument("--context-window", type=common.tokens, metavar="TOKENS", help="the model's window")
+    parser.add_argument("--max-output", type=common.tokens, metavar="TOKENS", help="the room asked for output")
     parser.add_argument("--json", action="store_true", help="a JSON object a text")
 
 
@@ -63,7 +63,7 @@ def _add_agree(verbs: common.Verbs) -> None:
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
     parser.add_argument("--texts", type=common.positive, default=10_000, metavar="N", help="how many (10000)")
-    parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other texts (0)")
+    parser.add_argument("--seed", type=common.seed, default=0, metavar="N", help="another seed, other texts (0)")
 
 
 def _add_record(verbs: common.Verbs) -> None:
@@ -99,7 +99,7 @@ def _add_score(verbs: common.Verbs) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument(
         "--least",
-        type=_rate,
+        type=common.real(0, 1),
         metavar="RATE",
         help="fail when recall or precision of the recommended, or of a named, is lower",
     )
@@ -110,13 +110,6 @@ def _several_implementations(parser: argparse.ArgumentParser) -> None:
         "--implementation", action="append", default=[], metavar="NAME|COMMAND", help="ask it too (repeatable)"
     )
     common.talk_group(parser)
-
-
-def _rate(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError("must be from 0 to 1")
-    return number
 
 
 # Verbs
@@ -161,7 +154,7 @@ def main_lint(options: argparse.Namespace) -> int:
     folder = options.corpus or corpus_dir()
     problems = lint_corpus(folder)
     for problem in problems:
-        print(problem)
+        print(printable_lines(str(problem)))
     errors = sum(problem.severity == "error" for problem in problems)
     print(f"{printable(str(folder))}: {errors} errors, {len(problems) - errors} warnings")
     return NOT_CONFORMANT if errors or (options.strict and problems) else 0
@@ -184,7 +177,7 @@ def main_score(options: argparse.Namespace) -> int:
         return 0
     low = [one.name for one in held if min(one.total.recall or 0.0, one.total.precision or 0.0) < options.least]
     if low:
-        common.say(f"below {options.least:g}: {printable(', '.join(low))}")
+        common.say(f"below {options.least:g}: {', '.join(map(brief, low))}")
     return NOT_CONFORMANT if low else 0
 
 
@@ -194,6 +187,7 @@ def main_score(options: argparse.Namespace) -> int:
 @contextmanager
 def _sides(options: argparse.Namespace) -> Iterator[tuple[Implementation, dict[str, Implementation]]]:
     """The reference, and the implementations named on the command line."""
+    _table(options.edition)  # which has to be known, though nobody may be asked for it
     with ExitStack() as stack:
         reference = stack.enter_context(closing(connect(REFERENCE, Settings(time_limit=options.timeout))))
         named = dict.fromkeys(options.implementation)
@@ -219,7 +213,7 @@ def main_agree(options: argparse.Namespace) -> int:
     for split in found.splits[:10]:
         print(f"{printable(json.dumps(split.text, ensure_ascii=False))} ({split.provider})")
         print("  a {}\n  b {}".format(*shown_apart(split.first.shown(), split.second.shown())))
-    counted = f"{found.texts} texts, {found.overflows} of them overflows for {options.a}"
+    counted = f"{found.texts} texts, {found.overflows} of them overflows for {brief(options.a)}"
     print(printable(f"{counted}: {len(found.splits)} read differently"))
     if found.incomplete:
         print(f"incomplete, {options.texts} texts were to be asked: {printable(found.incomplete)}")
@@ -235,7 +229,7 @@ def main_record(options: argparse.Namespace) -> int:
         told = told_by(side, cases)
     found = differences(told, options.edition)
     for difference in found:
-        print("\n".join(map(printable, str(difference).split("\n"))))
+        print(printable_lines(str(difference)))
     print(f"{len(told)} cases, {len(told) - len(found)} as recorded for {options.edition}, {len(found)} not")
     if not options.write:
         return NOT_CONFORMANT if found else 0

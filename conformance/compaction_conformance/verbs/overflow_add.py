@@ -32,7 +32,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--api", choices=known("api"), metavar="STYLE", help=f"one of {', '.join(known('api'))}")
     parser.add_argument("--status", type=status, metavar="N", help="the HTTP status")
     parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="a header that matters")
-    parser.add_argument("--context-window", type=common.count, metavar="TOKENS", help="where the verdict needs it")
+    parser.add_argument("--context-window", type=common.tokens, metavar="TOKENS", help="where the verdict needs it")
     parser.add_argument("--label", choices=known("label"), help="what it is")
     parser.add_argument("--of", choices=known("of"), help="what is too large (input)")
     parser.add_argument("--reason", metavar="TEXT", help="why the label is right")
@@ -46,6 +46,7 @@ def add(verbs: common.Verbs) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    _check_words(options)
     body = stdin() if options.body == "-" else _bounded(read_bytes(Path(options.body)), options.body)
     given = _answers(options)
     folder = (options.corpus or corpus_dir()) if options.dry_run else corpus_to_change(options)
@@ -63,6 +64,14 @@ def main(options: argparse.Namespace) -> int:
     print(f"{printable(str(added.file))}: {added.case['id']} added")
     common.say("next: compaction-conformance overflow record --write")
     return 0
+
+
+def _check_words(options: argparse.Namespace) -> None:
+    """Raises `InvalidInput` for an argument that was no text: its bytes became halves of surrogate pairs."""
+    for name, value in vars(options).items():
+        if name != "body" and isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+            where = f"--{name.replace('_', '-')}"
+            raise InvalidInput("is not UTF-8", where=where, remedy="give it in UTF-8")
 
 
 def _answers(options: argparse.Namespace) -> dict[str, Any]:
@@ -151,12 +160,7 @@ def known(name: str) -> list[str]:
     return list(properties[name]["enum"])
 
 
-def status(text: str) -> int:
-    """An argument's type: an HTTP status."""
-    number = int(text)
-    if not 100 <= number <= 599:
-        raise argparse.ArgumentTypeError("must be from 100 to 599")
-    return number
+status = common.whole(100, 599)  # of HTTP
 
 
 def stdin() -> bytes:

@@ -42,7 +42,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--changed", action="store_true", help="those that are not as they were when it was noted")
     parser.add_argument("--silent", action="store_true", help="list every silent mutant, known ones too")
     _pin(parser, "mutation.json")
-    parser.add_argument("-n", type=common.positive, default=1, metavar="N", help="number of worker processes (1)")
+    parser.add_argument("-n", type=common.processes, default=1, metavar="N", help="number of worker processes (1)")
     parser = common.add_verb(verbs, "trace", trace_main, "which rule is held by which vectors, faults, mutants …")
     parser.add_argument("--all", action="store_true", help="a row a rule")
     parser.add_argument("--gaps", action="store_true", help="a row for each MUST that lacks something")

@@ -36,7 +36,7 @@ def main(options: argparse.Namespace) -> int:
         known = {(vector.operation, vector.params_text): vector for vector in named}
         requests = [_in_time(asked_again(request, named), known) for request in requests]
         for request, reply in zip(requests, side.answers(requests), strict=True):
-            print(f"{request.method}\n  answer {terminal.shown(reply.shown())}")
+            print(f"{printable(request.method)}\n  answer {terminal.shown(reply.shown())}")
             vector = known.get((request.method, request.params_text))
             if vector is None:
                 print(f"  not judged: {printable(_why_not(options, named))}")
@@ -66,7 +66,7 @@ def _judged(vector: Vector | None, reply: Reply, side: Implementation, options: 
         return NOT_CONFORMANT if isinstance(reply, Broken) else INCOMPLETE
     verdict = judge(vector, reply)
     if verdict.met:
-        print(f"  meets {vector.id}")
+        print(f"  meets {printable(vector.id)}")
         return 0
     outcome, again = Outcome(vector, FAILED, verdict, reply, side.log), common.again_options(options)
     print(terminal.failure_block(outcome, side.description.label, options.implementation, None, again))

@@ -14,7 +14,7 @@ from compaction_conformance.golden.variant_run import VariantVector, load_varian
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
 from compaction_conformance.repro import write_repro
 from compaction_conformance.run import FAILED, INCOMPLETE, PASSED, Outcome, RunReport, run, run_shared
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief
 from compaction_conformance.spec import Spec
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
@@ -55,11 +55,12 @@ def main(options: argparse.Namespace) -> int:
     for part in (terminal.readings_taken(report), terminal.advice(report, strict=strict), conclusion):
         if part:
             print(f"\n{part}")
-    if options.json:
-        lines = report_lines(report, edition=options.edition, profile=options.profile, exit_code=exit_code)
-        write_json_lines(options.json, lines)
-    if options.junit:
-        write_junit(options.junit, report, blocks, strict=options.strict)
+    with ExitStack() as files:  # each is written, whatever becomes of the other
+        if options.junit:
+            files.callback(write_junit, options.junit, report, blocks, strict=options.strict)
+        if options.json:
+            lines = report_lines(report, edition=options.edition, profile=options.profile, exit_code=exit_code)
+            files.callback(write_json_lines, options.json, lines)
     return exit_code
 
 
@@ -78,7 +79,7 @@ def smoke(options: argparse.Namespace) -> int:
             if vector.level == "MUST" and vector.operation in side.description.operations:
                 smallest.setdefault(vector.operation, vector)
         report = run(side, tuple(smallest.values()))
-        print(f"{printable(side.description.label)}: {len(side.description.operations)} operations declared")
+        print(f"{brief(side.description.label)}: {len(side.description.operations)} operations declared")
     common.note_endings([side])
     for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
         print(f"{'ok  ' if outcome.status == PASSED else 'FAIL'} {outcome.vector.operation}")

@@ -10,7 +10,7 @@ from compaction_conformance import terminal
 from compaction_conformance.connect import REFERENCE
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 from compaction_conformance.spec import DEFAULT_PROFILE
 from compaction_conformance.verbs import common
 
@@ -29,7 +29,7 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--oracle", default=REFERENCE, metavar="NAME", help=f"who decides (default {REFERENCE}; pi)")
     parser.add_argument("--seconds", type=common.seconds, default=_SECONDS, help=f"how long ({_SECONDS:g})")
     parser.add_argument("--examples", type=common.positive, metavar="N", help="of each property; no second round then")
-    parser.add_argument("--seed", type=common.count, default=0, metavar="N", help="another seed, other inputs (0)")
+    parser.add_argument("--seed", type=common.seed, default=0, metavar="N", help="another seed, other inputs (0)")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="a property, an operation or a requirement")
     parser.add_argument("--out", type=Path, default=Path("found"), metavar="DIR", help="for the vectors (found)")
     parser.add_argument("--database", type=Path, metavar="DIR", help="examples to begin with, shared by campaigns")
@@ -68,8 +68,6 @@ def _job(options: argparse.Namespace) -> Job:
 def _searched(job: Job, processes: int) -> Searched:
     from compaction_conformance.search.jobs import search, search_shared
 
-    if processes < 1:
-        raise InvalidInput(f"-n {processes} is no number of processes", remedy="give 1 or more")
     return search(job, _round_told) if processes == 1 else search_shared(job, processes)
 
 
@@ -111,5 +109,5 @@ def _block(one: FoundVector, place: Place, options: argparse.Namespace) -> str:
         ("vector", str(place.path) if place.is_new else f"{place.path} (a vector of this cause is there)"),
         ("again", terminal.again(options.implementation, place.id, ("--vectors", str(options.out)))),
     ]
-    head = f"FOUND {place.id} · {rule} {one.title} · {label} ({one.failure})"
-    return "\n".join([head, *(f"  {name:<6} {text}" for name, text in rows)])
+    head = f"FOUND {place.id} · {rule} {one.title} · {brief(label)} ({one.failure})"
+    return "\n".join([printable(head), *(f"  {name:<6} {printable(text)}" for name, text in rows)])
