@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from compaction_conformance import adapters, bench
+from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import Unavailable
 from compaction_conformance.paths import adapters_dir
@@ -53,6 +54,17 @@ def result_of(method: str, **params: Any) -> Any:
 
 def message_entry(identifier: str, parent: str | None, role: str = "user") -> dict[str, Any]:
     return {"type": "message", "id": identifier, "parentId": parent, "message": {"role": role, "content": "text"}}
+
+
+def test_the_list_says_what_each_is_and_what_it_installs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--implementations"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert list(lines) == ["reference", *adapters.names()]
+    assert lines["reference"] == "the rules of spec/ as plain Python; installs nothing"
+    assert lines["node-example"] == "worked example of an adapter, in plain Node; installs nothing"
+    assert lines["pi"] == "oracle adapter: Pi itself; first use installs Pi 0.87.0, with npm"
+    assert lines["pi-ai-python"].startswith("a Python port of a later Pi")
+    assert lines["pi-ai-python"].endswith("; first use installs pi-ai-python==1.7.0, with pip")
 
 
 class TestNodeExample:

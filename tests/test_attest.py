@@ -13,7 +13,9 @@ from compaction_conformance.cli import main
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.expectation import Error, Result, read_expectation
+from compaction_conformance.paths import vector_files
 from compaction_conformance.spec import Spec
+from compaction_conformance.vector_checks import reading_flaws
 from samples import vector
 
 _PROMPT = "<conversation>\n[User]: a\n\n[Assistant]: b\n</conversation>\n\nSummarise this, please."
@@ -150,6 +152,77 @@ def test_what_cannot_be_filled_is_left_alone(changes: dict[str, Any], words: str
 def test_the_verb_says_what_it_filled(tmp_path: Path, spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attest", "--implementation", "reference", "--fill", str(file_of(tmp_path))]) == 0
     assert capsys.readouterr().out == "filled: TOK-sample\n1 files, 0 problems\n"
+
+
+# The readings of a QUIRK
+
+QUIRK: dict[str, Any] = {
+    "requirements": ["FIL-18"],
+    "operation": "files/lists",
+    "params": {"messages": []},
+    "expect": {"result": {"readFiles": [], "modifiedFiles": []}},
+}
+
+
+def test_a_quirk_is_filled_as_its_first_reading_and_the_others_are_named(
+    tmp_path: Path, spec: Spec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(tmp_path, **{name: value for name, value in QUIRK.items() if name != "expect"})
+    assert main(["attest", "--implementation", "reference", "--fill", str(path)]) == 0
+    (filled,) = json.loads(path.read_text())["vectors"]
+    assert filled["expect"] == {"readings": [{"reading": "pi", **QUIRK["expect"]}]}
+    first, *others = spec.requirements["FIL-18"].readings
+    assert first == "pi"
+    out = capsys.readouterr().out
+    assert f"{path}: TOK-sample: add the other readings of FIL-18: {', '.join(others)}\n" in out
+
+
+def test_a_quirk_with_one_answer_stands_beside_one_with_readings(tmp_path: Path, spec: Spec) -> None:
+    oracle, path = connect("reference", Settings()), tmp_path / "sample.json"
+    bare = vector(**QUIRK)
+    listed = vector(id="TOK-listed", **{**QUIRK, "expect": {"readings": [{"reading": "pi", **QUIRK["expect"]}]}})
+    path.write_text(json.dumps({"chapter": "tokens", "vectors": [bare]}))
+    (problem,) = attest_file(path, oracle, spec).problems
+    assert "TOK-sample: /expect: a QUIRK lists its readings; FIL-18 has pi, " in problem
+    path.write_text(json.dumps({"chapter": "tokens", "vectors": [bare, listed]}))
+    assert attest_file(path, oracle, spec) == Attested(())
+
+
+def test_a_run_takes_no_quirk_with_one_answer_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sample.json").write_text(json.dumps({"chapter": "tokens", "vectors": [vector(**QUIRK)]}))
+    assert main(["run", "--vectors", str(tmp_path)]) == 2
+    assert 'a QUIRK lists its readings; FIL-18 has pi, drop, texts (at /expect)\n  → write {"readings"' in (
+        capsys.readouterr().err
+    )
+
+
+def test_every_quirk_of_the_suite_lists_its_readings_or_stands_beside_one_that_does(spec: Spec) -> None:
+    for path in vector_files():
+        raws = json.loads(path.read_text(encoding="utf-8"))["vectors"]
+        for raw in raws:
+            assert not list(reading_flaws(raw, raws, spec)), raw["id"]
+
+
+@pytest.mark.parametrize("verb", ["attest", "run"])
+def test_what_lacks_an_expectation_or_evidence_can_be_filled(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(tmp_path, evidence=None)
+    words = {"attest": ["--implementation", "reference", str(path)], "run": ["--vectors", str(tmp_path)]}[verb]
+    assert main([verb, *words]) == 2
+    told = capsys.readouterr().err
+    assert f"let the oracle fill it: `compaction-conformance attest --fill {path}`" in told
+
+
+def test_what_lacks_more_than_the_oracle_knows_is_not_told_to_be_filled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sample.json"
+    path.write_text(json.dumps({"chapter": "tokens", "vectors": [vector(description=None)]}))
+    assert main(["run", "--vectors", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert '"description" is missing' in told
+    assert "fill" not in told
 
 
 def test_an_answer_that_is_nested_too_deeply_is_one_error(tmp_path: Path, spec: Spec) -> None:

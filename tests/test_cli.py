@@ -16,18 +16,34 @@ import pytest
 
 from compaction_conformance import schemas
 from compaction_conformance.cli import main
+from compaction_conformance.conclusion import telling_first
+from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import InvalidInput
+from compaction_conformance.expectation import ERROR_KINDS, FAILURE_CLASSES, ExpectResult, Verdict
 from compaction_conformance.fault_run import write_pinned
+from compaction_conformance.implementation import Description
+from compaction_conformance.judge import Difference
 from compaction_conformance.mutation import mutants
 from compaction_conformance.paths import spec_dir
-from compaction_conformance.report import write_json_lines
-from compaction_conformance.spec import load_spec
+from compaction_conformance.report import suite_digest, write_json_lines
+from compaction_conformance.run import FAILED, Outcome
+from compaction_conformance.schema_words import nearest
+from compaction_conformance.smoke import smoke_vectors
+from compaction_conformance.spec import Spec, load_spec
+from compaction_conformance.terms import load_terms
 from compaction_conformance.traceability import write_json as write_rules
 from compaction_conformance.trivial import write_recorded
+from compaction_conformance.vectors import Vector, in_order, known_names
 from disk import full_disk
 from samples import vector
 
 Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def reference() -> Description:
+    """What the reference says of itself."""
+    return connect("reference", Settings()).description
 
 
 @pytest.fixture
@@ -61,7 +77,16 @@ def test_a_failure_names_rule_place_input_and_the_way_to_repeat_it(cli: Cli, tmp
     first = re.match(r"FAIL (\S+) · (\w{3}-\d+) (.+) · counts-bytes \S+ \(mismatch\)", block)
     assert first is not None
     assert first[2] in load_spec(spec_dir()).requirements
-    for label in ("  about  ", "  rule   ", "  at     /tokens", "  want   ", "  got    ", "  input  ", "  again  "):
+    for label in (
+        "  about  ",
+        "  asks   tokens/of_message\n",
+        "  rule   ",
+        "  at     /tokens",
+        "  want   ",
+        "  got    ",
+        "  input  ",
+        "  again  ",
+    ):
         assert label in block
     repro = tmp_path / "repro" / f"{first[1]}.jsonl"
     handshake, request = map(json.loads, repro.read_text().splitlines())
@@ -176,8 +201,34 @@ def test_smoke_asks_one_vector_an_operation(cli: Cli) -> None:
     code, out, _ = cli("smoke")
     assert code == 0
     assert out.count("ok  ") >= 27
-    code, out, _ = cli("smoke", "--implementation", "python:wrong:never_overflows")
-    assert "overflow/is_overflow" in out
+
+
+def test_smoke_asks_for_a_result_and_nothing_of_the_smallest(
+    vectors: tuple[Vector, ...], reference: Description
+) -> None:
+    chosen = smoke_vectors(vectors, reference)
+    assert len({vector.operation for vector in chosen}) == len(chosen) >= 27
+    by_id = {vector.id: vector for vector in vectors}
+    for one in chosen:
+        assert isinstance(by_id[one.id].expect, ExpectResult)
+        sizes = [len(vector.params_text) for vector in vectors if vector.operation == one.operation]
+        assert min(sizes) < len(one.params_text) or len(set(sizes)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("counts_bytes", 0, "ok   tokens/of_message"),
+        ("never_overflows", 0, "ok   overflow/is_overflow"),
+        ("bad_shape", 1, "(schema_violation)"),
+        ("crashes", 1, "(unexpected_error)"),
+    ],
+)
+def test_smoke_holds_an_answer_to_its_shape_alone(name: str, code: int, words: str, cli: Cli) -> None:
+    got, out, _ = cli("smoke", "--implementation", f"python:wrong:{name}")
+    assert got == code
+    assert words in out
+    assert out.endswith("ok is a result in its shape; whether it is right, `run` says\n")
 
 
 DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
@@ -332,7 +383,87 @@ def test_what_is_written_to_a_pipe_or_a_link_arrives_there(tmp_path: Path) -> No
     assert json.loads((tmp_path / "real.json").read_text())
 
 
+# Which failures are shown
+
+
+def test_vectors_are_asked_in_the_order_of_the_chapters(vectors: tuple[Vector, ...], spec: Spec) -> None:
+    ordered = in_order(vectors, spec)
+    chapters = list(dict.fromkeys(vector.requirement.chapter for vector in ordered))
+    assert chapters == [chapter.slug for chapter in spec.chapters if chapter.slug in chapters]
+    assert chapters[-1] == "ecmascript"
+    assert suite_digest(ordered) == suite_digest(vectors)
+
+
+def test_the_report_has_the_appendix_last(cli: Cli, tmp_path: Path) -> None:
+    cli("run", "--only", "[EP][CR]?-0*", "--json", "report.jsonl")
+    chapters = [line["chapter"] for line in json_lines(tmp_path / "report.jsonl") if line["type"] == "outcome"]
+    assert (chapters[0], chapters[-1]) == ("session-file", "ecmascript")
+
+
+def failed_at(vector: Vector, pointer: str) -> Outcome:
+    return Outcome(vector, FAILED, Verdict("mismatch", Difference(pointer, 1, 2)))
+
+
+def test_each_place_is_shown_before_one_is_shown_again(vectors: tuple[Vector, ...]) -> None:
+    weights = [vector for vector in vectors if vector.operation == "tokens/of_message"][:20]
+    (other,) = [vector for vector in vectors if vector.id == "PRJ-fold-retain-none"]
+    failed = [failed_at(vector, "/tokens") for vector in weights]
+    failed += [failed_at(other, "/messages/3"), failed_at(other, "/messages/1/content")]
+    first = telling_first(failed)
+    assert {outcome.vector.operation for outcome in first[:2]} == {"tokens/of_message", "projection/messages"}
+    assert len({outcome.verdict.difference.pointer for outcome in first[:3] if outcome.verdict.difference}) == 3
+    rules = [outcome.vector.requirement.id for outcome in first if outcome.vector.operation == "tokens/of_message"]
+    assert len(set(rules[: len(set(rules))])) == len(set(rules)) > 1
+
+
+def test_the_places_of_the_most_failures_are_told(cli: Cli) -> None:
+    _, out, _ = cli("run", "--implementation", "python:wrong:loses_content", "--only", "projection", "--failures", "1")
+    told = re.search(r"^most of all (\d+) are at\n((?:  .*\n)+)", out, re.MULTILINE)
+    assert told is not None
+    lines = told[2].splitlines()
+    assert 1 <= len(lines) <= 5
+    assert re.fullmatch(r"  projection/messages /messages/\* ×\d+", lines[0])
+    assert int(told[1]) >= sum(int(line.rpartition("×")[2]) for line in lines) > 1
+
+
+def test_a_failure_of_the_whole_answer_is_told_by_its_class(cli: Cli) -> None:
+    words = ("--implementation", "python:wrong:crashes", "--only", "TOK-usage-*", "--failures", "0")
+    assert re.search(r"^  tokens/from_usage \(unexpected_error\) ×\d+$", cli("run", *words)[1], re.MULTILINE)
+
+
+def test_quirks_that_are_not_declared_are_told_as_such(cli: Cli) -> None:
+    last = cli("run", "--implementation", "python:wrong:partial")[1].splitlines()[-1]
+    found = re.search(r" (\d+) QUIRK vectors in no accepted reading \((\d+) are of operations that it does not", last)
+    assert found is not None
+    assert 0 < int(found[2]) <= int(found[1])
+
+
+def test_a_pattern_can_name_what_a_vector_bears(vectors: tuple[Vector, ...]) -> None:
+    names = known_names(vectors)
+    assert names[0] in {vector.chapter for vector in vectors}
+    assert {"tokens", "tokens/of_message", "PRJ-07", "PRJ-fold-retain-none"} <= set(names)
+    assert len(names) == len(set(names))
+    assert nearest("token", names)[0] == "tokens"
+
+
 # How a failure is repeated
+
+
+def test_a_run_forgets_the_reproductions_of_what_is_met_now(cli: Cli) -> None:
+    cli("run", "--implementation", "python:wrong:crashes", "--only", "TOK-usage-*")
+    left = sorted(path.name for path in Path("repro").iterdir())
+    assert len(left) > 3
+    for own in ("compare-s.jsonl", "TOK-usage-mine.jsonl", "notes.txt"):
+        Path("repro", own).write_text("mine")
+    again = left[0].removesuffix(".jsonl")
+    assert cli("run", "--implementation", "python:wrong:crashes", "--only", again)[0] == 1
+    assert Path("repro", left[0]).is_file()
+    assert cli("run", "--only", again)[0] == 0
+    assert not Path("repro", left[0]).exists()
+    assert Path("repro", left[1]).is_file()
+    assert cli("run", "--only", "TOK-usage-*")[0] == 0
+    assert {path.name for path in Path("repro").iterdir()} == {"compare-s.jsonl", "TOK-usage-mine.jsonl", "notes.txt"}
+
 
 USELESS = """
 from compaction_reference.{module} import describe
@@ -388,6 +519,29 @@ def test_an_id_of_another_profile_is_told_with_its_profile(cli: Cli) -> None:
     assert "no vector fits --only 'HCO-context-plain' in the profile coding-agent\n  → add --profile harness" in message
 
 
+@pytest.mark.parametrize(
+    ("only", "near"), [("token", "tokens"), ("tokens/ofMessage", "tokens/of_message"), ("PRJ-fold-retain-non", "PRJ-")]
+)
+def test_a_pattern_that_fits_nothing_is_told_with_what_is_near(only: str, near: str, cli: Cli) -> None:
+    code, _, message = cli("run", "--only", only)
+    assert code == 2
+    assert re.search(rf"near it: {near}.*`list --chapters` names the chapters", message)
+    assert "near it" not in cli("run", "--only", "§")[2]
+
+
+def test_an_operation_that_is_nearly_one_is_told_with_it(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nearly.py").write_text(
+        "from compaction_reference import operations\n"
+        "call = operations.call\n"
+        "def describe(): return {**operations.describe(), 'operations': ['tokens/of_mesage', 'tokens/of_message']}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    _, _, message = cli("run", "--implementation", "python:nearly", "--only", "TOK-01")
+    assert "'tokens/of_mesage', which this suite does not know; near it: tokens/of_message" in message
+
+
 def test_a_sweep_that_is_not_asked_for_is_told_with_its_option(cli: Cli) -> None:
     code, _, message = cli("run", "--only", "SWEEP-cjk-tokens-of_projection")
     assert code == 2
@@ -406,6 +560,7 @@ def test_a_sweep_can_be_run_alone(cli: Cli) -> None:
         ("SWEEP-cjk-tokens-of_projection", "run --implementation reference --sweeps --only SWEEP-cjk"),
         ("HCO-context-plain", "no vector of the profile coding-agent is called HCO-context-plain"),
         ("TOK-usage-total-wins", "this is not what TOK-usage-total-wins asks"),
+        ("compare-s", "made by `compare`, it holds no expectation; replay it with each of the two"),
     ],
 )
 def test_replay_says_what_is_not_judged(name: str, words: str, cli: Cli, tmp_path: Path) -> None:
@@ -512,6 +667,14 @@ def test_the_last_line_says_what_made_a_run_fail(cli: Cli) -> None:
         ("recommended-classifier", ["15-recommended-classifier.md", "OVR-01  SHOULD"]),
         ("FLT-cut-keeps-all", ["a named fault", "report: https://", "CUT-"]),
         ("SWEEP-only-header-session-parse", ["run --sweeps --only SWEEP-only-header-session-parse"]),
+        ("PRJ-31", ["03-projection.md:", "\n| entry time | `pi` |\n|---|---|\n| a number | that number |\n"]),
+        ("PRE-08", ["10-preparation.md:", "\n\nPRE-31 tells of a compaction that an edit omits.\n"]),
+        ("mismatch", ["a failure class: a result that differs", "protocol.md:"]),
+        ("timeout", ["a failure class: no answer within", "the process ends and is started anew"]),
+        ("entry_not_found", ["an error kind: an id that must name an entry names none"]),
+        ("harness", ["a profile, told in", "profiles.md", "harness-session harness-compaction harness-summary"]),
+        ("pi-harness", ["`run --implementation pi-harness`"]),
+        ("reference", ["`run --implementation reference`"]),
     ],
 )
 def test_explain_knows_whatever_has_a_name(name: str, words: list[str], cli: Cli) -> None:
@@ -520,6 +683,27 @@ def test_explain_knows_whatever_has_a_name(name: str, words: list[str], cli: Cli
     assert out.startswith((name, "RSP-"))
     for word in words:
         assert word in out
+
+
+def test_the_place_of_a_rule_is_that_of_its_heading(spec: Spec) -> None:
+    for rule in spec.requirements.values():
+        heading = rule.file.read_text(encoding="utf-8").splitlines()[rule.line - 1]
+        assert heading == f"### {rule.id} · {rule.title}"
+        assert not any(note.startswith(("*Why", "*Source", "*Readings", "## ", "- `pi`:")) for note in rule.notes)
+
+
+def test_every_error_kind_and_failure_class_is_told_in_the_protocol() -> None:
+    terms = load_terms()
+    assert {name for name, term in terms.items() if term.kind == "an error kind"} == set(ERROR_KINDS)
+    assert {name for name, term in terms.items() if term.kind == "a failure class"} == set(FAILURE_CLASSES)
+
+
+def test_explain_shows_all_that_a_vector_expects(cli: Cli, vectors: tuple[Vector, ...]) -> None:
+    one = next(vector for vector in vectors if vector.id == "SES-glued-apart")
+    assert isinstance(one.expect, ExpectResult)
+    _, out, _ = cli("explain", one.id)
+    line = next(line for line in out.splitlines() if line.startswith("expects: "))
+    assert json.loads(line.removeprefix("expects: ")) == {"result": one.expect.value}
 
 
 def test_explain_says_which_names_it_knows(cli: Cli) -> None:

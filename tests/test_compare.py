@@ -15,7 +15,7 @@ import pytest
 
 from compaction_conformance import schemas
 from compaction_conformance.cli import main
-from compaction_conformance.compare import compare_file
+from compaction_conformance.compare import ASKABLE, compare_file
 from compaction_conformance.connect import Settings, connect
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sessions import load_sessions
@@ -102,7 +102,8 @@ def test_two_that_fail_without_a_refusal_do_not_agree() -> None:
 def test_who_cannot_be_asked_any_more_leaves_the_comparison_incomplete(cli: Cli) -> None:
     code, out, _ = cli("reference", DYING, SESSION, SESSION, "--restarts", "0")
     assert code == 3
-    assert "incomplete after 0 points, 1 answers compared" in out.splitlines()[-1]
+    assert "incomplete after 0 points, 1 answers compared" in out.splitlines()[-2]
+    assert out.splitlines()[-1].startswith("asked: session/parse; ")
 
 
 # Time
@@ -171,6 +172,32 @@ def test_an_id_that_stands_in_the_file_has_to_be_kept() -> None:
     found = compare_file(side(), side({"session/parse": renames}), SESSION).first
     assert found is not None
     assert found.difference.pointer == "/entries/0/id"
+
+
+# What was asked
+
+
+def test_no_difference_says_what_it_is_about(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    served = ["session/parse", "projection/messages", "messages/to_llm", "tokens/of_message", "files/lists"]
+    others = set(operations.describe()["operations"]) - set(served)
+    monkeypatch.setattr(sys.modules["wrong"], "few", Replaced(without=others), raising=False)
+    code, out, _ = cli("reference", "python:wrong:few", SESSION, FILES["legacy-v1"])
+    assert code == 0
+    first, second, about = out.splitlines()
+    assert "no difference" in first
+    assert "no difference" in second
+    assert about == (
+        "asked: messages/to_llm, projection/messages, session/parse; "
+        "served by both and not asked: files/lists, tokens/of_message; not served by B: compaction/prepare, cut/find, "
+        "projection/settings, projection/sources, tokens/of_projection"
+    )
+    assert "; not served by A: compaction/prepare" in cli("python:wrong:few", "reference", SESSION)[1]
+
+
+def test_what_can_be_asked_is_asked_of_two_that_serve_it(cli: Cli) -> None:
+    about = cli("reference", "reference", SESSION)[1].splitlines()[-1]
+    assert about.split("; ")[0] == f"asked: {', '.join(sorted(ASKABLE))}"
+    assert "not served" not in about
 
 
 # Reproductions

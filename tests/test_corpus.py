@@ -25,8 +25,9 @@ from compaction_conformance.corpus.cases import (
     load_corpus,
     read_response,
 )
-from compaction_conformance.corpus.lint import RECORDED, lint_case, lint_corpus
+from compaction_conformance.corpus.lint import lint_case, lint_corpus
 from compaction_conformance.corpus.record import timeout_for
+from compaction_conformance.corpus.response_rules import RECORDED
 from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_places import line_of
@@ -51,6 +52,7 @@ def raw_case(**own: Any) -> dict[str, Any]:
         "id": "acme-too-long",
         **CASE,
         "response": plain(400, "the text is too long"),
+        "requirements": ["RSP-18"],
         "answers": {"pi-0.87": {"stopReason": "error", "errorMessage": "400", "overflow": False, "retryable": False}},
     }
     return {**case, **own}
@@ -325,12 +327,12 @@ def test_an_id_in_two_files_is_told(write: Callable[..., Path]) -> None:
     ("cases", "code", "line", "message"),
     [
         ([raw_case(api="soap")], "schema", 8, '/cases/0/api: is "soap"'),
-        ([raw_case(), raw_case(response=text("another"))], "id", 25, "the id is used in acme.json already"),
-        ([raw_case(), raw_case(id="b")], "duplicate", 29, "is the same response as acme-too-long"),
+        ([raw_case(), raw_case(response=text("another"))], "id", 26, "the id is used in acme.json already"),
+        ([raw_case(), raw_case(id="b")], "duplicate", 30, "is the same response as acme-too-long"),
         (
             [raw_case(response=text("9 tokens > 8")), raw_case(id="b", response=text("1,200 Tokens  > 1,000"))],
             "duplicate-message",
-            29,
+            30,
             "differs from acme-too-long in numbers alone",
         ),
         ([raw_case(response={"status": 400, "body": "x"})], "headers", 9, "has a body and no content-type"),
@@ -339,19 +341,19 @@ def test_an_id_in_two_files_is_told(write: Callable[..., Path]) -> None:
         (
             [raw_case(evidence={"grade": "verbatim", "source": "ours", "seen": "2026"})],
             "evidence",
-            19,
+            20,
             "is verbatim without a source",
         ),
         (
             [raw_case(evidence={"grade": "synthetic", "source": "https://example.org/1", "seen": "2026"})],
             "evidence",
-            19,
+            20,
             "is synthetic and has a source",
         ),
         (
             [raw_case(evidence={"grade": "verbatim", "source": "https://example.org/1", "seen": "2026-02-30"})],
             "evidence",
-            19,
+            20,
             "was seen on 2026-02-30, which is no day",
         ),
         ([raw_case(reason="told by someone@acme.io")], "personal", 16, "a mail address: someon…"),
@@ -377,6 +379,33 @@ def test_the_lint_says_where_what_and_what_to_do(
     assert f"acme.json:{line}: {problem.severity}: " in str(problem)
     assert "\n  → " in str(problem)
     assert problem.severity == ("warning" if code in ("answers", "duplicate-message") else "error")
+
+
+@pytest.mark.parametrize(
+    ("own", "message", "remedy"),
+    [
+        ({"requirements": ["RSP-10"]}, "names RSP-10, and is about RSP-18", '"requirements": ["RSP-18"]'),
+        ({"requirements": None}, "names no rule, and is about RSP-18", '"requirements": ["RSP-18"]'),
+        (
+            {"api": "google-generative-ai", "response": plain(200, "a page")},
+            "is a response that no rule is about",
+            "add the rule to spec/16-provider-responses.md",
+        ),
+    ],
+)
+def test_the_lint_tells_the_rules_that_a_case_is_about(
+    write: Callable[..., Path], own: dict[str, Any], message: str, remedy: str
+) -> None:
+    case = {key: value for key, value in raw_case(**own).items() if value is not None}
+    (problem,) = lint_corpus(write(case))
+    assert (problem.severity, problem.code, problem.case_id) == ("error", "requirements", "acme-too-long")
+    assert problem.message == message
+    assert remedy in problem.remedy
+
+
+def test_no_rule_is_told_before_an_answer_is_recorded(write: Callable[..., Path]) -> None:
+    case = {key: value for key, value in raw_case().items() if key not in ("answers", "requirements")}
+    assert [problem.code for problem in lint_corpus(write(case))] == ["answers"]
 
 
 def test_a_family_of_another_name_is_told(write: Callable[..., Path]) -> None:
@@ -523,6 +552,17 @@ def test_the_recorder_keeps_other_editions_and_what_it_gets_no_answer_to(
     first, second = load_corpus(folder)
     assert list(first.answers) == ["pi-0.87", "pi-1.6"]
     assert second.answers["pi-0.87"] == Answer("error", "400", False, False)
+
+
+def test_the_recorder_writes_the_rules_that_a_case_is_about(write: Callable[..., Path]) -> None:
+    new = {key: value for key, value in raw_case().items() if key not in ("answers", "requirements")}
+    folder = write(new, raw_case(id="wrong", response=text("one"), requirements=["RSP-40"]))
+    assert (
+        main(["overflow", "record", "--corpus", str(folder), "--implementation", "python:fake_classifier", "--write"])
+        == 0
+    )
+    assert [case.requirements for case in load_corpus(folder)] == [("RSP-18",), ("RSP-18",)]
+    assert lint_corpus(folder) == []
 
 
 def test_the_recorder_tells_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

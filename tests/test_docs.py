@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from compaction_conformance.cli import main
-from compaction_conformance.paths import adapters_dir
+from compaction_conformance.compare import ASKABLE
+from compaction_conformance.corpus.cases import load_corpus
+from compaction_conformance.corpus.response_vectors import response_vectors
+from compaction_conformance.paths import adapters_dir, spec_dir, vector_dirs
+from compaction_conformance.spec import load_spec
+from compaction_conformance.vectors import load_vectors
 
 _ROOT = Path(__file__).resolve().parent.parent
 _EXAMPLE = adapters_dir() / "node-example" / "adapter.mjs"
@@ -57,3 +63,21 @@ def test_the_failure_in_the_readme_is_what_a_failure_looks_like(
         line = re.search(rf"^  {label} .*$", shown[0], re.MULTILINE)
         assert line is not None
         assert line[0] in printed
+
+
+def test_the_protocol_names_the_chapters_that_judge_each_operation() -> None:
+    """Those of the vectors' first rules; the last chapter holds for all, and is not named."""
+    spec = load_spec(spec_dir())
+    numbers = {path.stem[3:]: path.stem[:2] for path in spec_dir().glob("[0-8][0-9]-*.md")}
+    judged: dict[str, set[str]] = defaultdict(set)
+    for vector in (*load_vectors(vector_dirs(), spec), *response_vectors(load_corpus(), spec)):
+        if number := numbers.get(vector.requirement.chapter):
+            judged[vector.operation].add(number)
+    protocol = (spec_dir() / "protocol.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+/[a-z_]+)` \|.*\| ([0-9, ]+) \|$", protocol, re.MULTILINE)
+    assert dict(rows) == {operation: ", ".join(sorted(chapters)) for operation, chapters in judged.items()}
+
+
+def test_the_readme_names_what_compare_asks() -> None:
+    (row,) = re.findall(r"^\| `compare A B .*", (_ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"`([a-z]+/[a-z_]+)`", row)) == ASKABLE

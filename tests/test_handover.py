@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ DYING = f"{sys.executable} {Path(__file__).with_name('dying_adapter.py')}"
 
 def handed(first: Any, second: Any, files: list[Path] = SOME) -> HandOver:
     return hand_over(Party("A", first), Party("B", second), WITNESS, files)
+
+
+def told(result: HandOver) -> str:
+    return report(result, ("A", "B"), 1.0, ["compaction-conformance", "handover", "A", "B"])
 
 
 def test_the_reference_hands_every_session_to_itself() -> None:
@@ -104,9 +109,30 @@ def test_a_reader_that_loses_the_kept_tail_is_to_blame() -> None:
         result = handed(first, second)
         assert len(result.findings) == len(SOME)
         assert {(finding.who, finding.operation) for finding in result.findings} == {(blamed, "projection/messages")}
-        text = report(result, ("A", "B"), 1.0)
-        assert f"blame  {blamed}" in text
+        text = told(result)
+        assert f"blame  {blamed}\n" in text
         assert f"0 of {len(SOME)} sessions handed over" in text
+
+
+def test_a_finding_names_whose_each_value_is_and_how_it_is_repeated() -> None:
+    def empty(params: Any, answer: Any) -> Any:
+        return {"messages": []}
+
+    wrong, (file,) = side({"projection/messages": empty}), SOME[:1]
+    for first, second, absent in ((side(), wrong, "B"), (wrong, side(), "A")):
+        text = told(handed(first, second, [file]))
+        assert re.search(rf"^  {absent}  +nothing$", text, re.MULTILINE)
+        assert re.search(rf"^  again  compaction-conformance handover A B {re.escape(str(file))}$", text, re.MULTILINE)
+    alike = told(handed(wrong, wrong, [file]))
+    assert re.search(r'^  witness  +\{"', alike, re.MULTILINE)
+    assert re.search(r"^  A and B  nothing$", alike, re.MULTILINE)
+
+
+def test_a_file_that_was_changed_is_shown_before_and_after() -> None:
+    spaced = side({"session/write": lambda _, answer: {"content": answer["content"].replace('":', '": ')}})
+    text = told(handed(spaced, side(), SOME[:1]))
+    assert re.search(r'^  before  "', text, re.MULTILINE)
+    assert re.search(r'^  after   "', text, re.MULTILINE)
 
 
 def test_two_that_are_wrong_alike_are_found_by_the_witness() -> None:
@@ -132,7 +158,7 @@ def test_nonsense_is_a_finding_and_never_a_traceback(answer: Any) -> None:
     for operation in ("session/parse", "session/write", "compaction/prepare", "projection/messages"):
         result = handed(side({operation: lambda _, __: answer}), side(), SOME[:2])
         assert len(result.findings) == 2
-        assert report(result, ("A", "B"), 1.0).count("FAIL") == 2
+        assert told(result).count("FAIL") == 2
 
 
 def test_an_operation_that_is_missing_is_one_clear_error() -> None:
@@ -150,7 +176,7 @@ def test_a_file_that_is_no_session_is_refused_by_both(tmp_path: Path) -> None:
     result = handed(side(), side(), [file])
     assert (result.refused, result.findings) == (1, [])
     assert "nothing was handed over" in result.incomplete
-    assert "0 of 1 sessions handed over" in report(result, ("A", "B"), 1.0)
+    assert "0 of 1 sessions handed over" in told(result)
     assert handed(side(), side(), [file, FILES[0]]).incomplete == ""
     with pytest.raises(InvalidInput, match="cannot be read"):
         handed(side(), side(), [tmp_path / "absent.jsonl"])
@@ -161,4 +187,4 @@ def test_an_adapter_that_dies_too_often_ends_the_hand_over(tmp_path: Path) -> No
     result = hand_over(Party("A", adapter), Party("B", side()), WITNESS, SOME)
     adapter.close()
     assert result.incomplete
-    assert "incomplete" in report(result, ("A", "B"), 1.0)
+    assert "incomplete" in told(result)

@@ -147,7 +147,7 @@ def test_every_side_says_who_decided(reference: Implementation) -> None:
     with closing(connect(f"python:{__name__}:wordy", Settings())) as side:
         tried = try_texts([ErrorText("429 rate limit: too many tokens, again")], reference, {"mine": side})[0]
     shown = block(tried)
-    for part in ("excluded by OVX-02 (any provider); OVP-23 match", "by OVD-", "mine", "asked again  yes"):
+    for part in ("excluded by OVX-02 (any provider); OVP-23 match", "by OVD-", "mine", "Pi asks again  yes"):
         assert part in shown
     told = as_json(tried)
     assert told["editions"]["pi-0.87"] == {"overflow": False, "decidedBy": ("OVX-02",), "outvoted": ("OVP-23",)}  # type: ignore[index]

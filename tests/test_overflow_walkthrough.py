@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -28,8 +27,9 @@ def blocks() -> list[str]:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """All commands in one shell that stops at the first failure; those that use the corpus are given the copy."""
-    shutil.copytree(corpus_dir(), tmp_path / "overflow")
+    """All commands in one shell that stops at the first failure; those that use the corpus are given the copy. It lacks
+    the family that they begin, which is in the corpus of who walked here before."""
+    shutil.copytree(corpus_dir(), tmp_path / "overflow", ignore=shutil.ignore_patterns("acme.json"))
     program = tmp_path / "bin" / "compaction-conformance"
     program.parent.mkdir()
     program.write_text(
@@ -59,7 +59,7 @@ def test_the_section_uses_every_verb_of_overflow() -> None:
 
 def test_the_walk_succeeds_and_leaves_a_sound_case(walk: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     assert walk.returncode == 0, walk.stderr
-    new = [case for case in load_corpus(tmp_path / "overflow") if case.id not in {one.id for one in load_corpus()}]
+    new = [case for case in load_corpus(tmp_path / "overflow") if case.family == "acme"]
     assert [case.label for case in new] == ["overflow"]
     assert "PLACEHOLDER" in new[0].response.text
     assert [one for one in lint_corpus(tmp_path / "overflow") if one.severity == "error"] == []
@@ -74,6 +74,7 @@ def test_the_walk_shows_what_the_section_says(walk: subprocess.CompletedProcess[
     assert "loops" in walk.stdout
 
 
-def test_the_walk_changes_nothing_in_the_project(walk: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
-    body = json.loads((tmp_path / "response.json").read_text(encoding="utf-8"))
-    assert body["error"]["message"] not in "".join(case.response.text for case in load_corpus())
+def test_the_walk_changes_nothing_in_the_project(request: pytest.FixtureRequest) -> None:
+    before = {path: path.read_bytes() for path in corpus_dir().iterdir()}
+    request.getfixturevalue("walk")
+    assert {path: path.read_bytes() for path in corpus_dir().iterdir()} == before

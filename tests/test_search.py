@@ -276,6 +276,7 @@ def test_a_finding_is_told_with_its_vector_and_how_to_run_it(cli: Cli, tmp_path:
     assert code == 1
     vector = next(one for one in load_vectors([tmp_path / "found"], spec) if one.requirement.id == "PRJ-06")
     assert f"FOUND {vector.id} · PRJ-06" in out
+    assert f"\n  asks   {vector.operation}\n" in out
     assert f"--vectors found --only {vector.id}" in out
     assert cli(*chosen)[1].count("a vector of this cause is there") == out.count("FOUND")
 

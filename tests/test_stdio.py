@@ -13,7 +13,7 @@ import pytest
 
 from compaction_conformance.errors import HandshakeFailed, Unavailable
 from compaction_conformance.expectation import Broken, Error, NotRun, Reply, Result
-from compaction_conformance.implementation import Request, call
+from compaction_conformance.implementation import Request, call, read_description
 from compaction_conformance.stdio import Stdio
 
 _FAKE = [sys.executable, str(Path(__file__).with_name("fake_adapter.py"))]
@@ -202,6 +202,28 @@ def test_a_failed_handshake_says_why(mode: str, words: str) -> None:
     with pytest.raises(HandshakeFailed) as caught:
         start(mode)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("tokens/ofMessage", "tokens/of_message is one; `compaction-conformance list --operations` shows"),
+        ("x" * 1_000_000, "\n  → `compaction-conformance list --operations` shows"),
+        (5, "see 'Life of an adapter' in spec/protocol.md"),
+    ],
+    ids=["nearly one", "nothing like one", "no name"],
+)
+def test_what_is_no_name_of_an_operation_is_told_with_the_one_that_may_be_meant(name: Any, remedy: str) -> None:
+    about = {
+        "protocolVersion": 1,
+        "implementation": {"name": "a", "version": "1"},
+        "editions": ["pi-0.87"],
+        "profiles": ["coding-agent"],
+        "operations": ["tokens/from_usage", name],
+    }
+    with pytest.raises(HandshakeFailed, match="breaks its schema at /operations/1") as caught:
+        read_description(about, "pi-0.87", "coding-agent")
+    assert remedy in str(caught.value)
 
 
 @pytest.mark.parametrize(

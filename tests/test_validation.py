@@ -117,6 +117,13 @@ SESSIONS: dict[str, tuple[bytes, str, int | None]] = {
     "a line that is too long": (session(A) + b'"' + b"x" * MAX_LINE_BYTES + b'"\n', "line-too-long", 3),
     "a line that is nested too deeply": (session(A) + b"[" * 100_000 + b"\n", "too-deep", 3),
 }
+BARE_QUIRK: dict[str, Any] = {
+    **VECTOR,
+    "requirements": ["FIL-18", "PRJ-07"],
+    "operation": "files/lists",
+    "params": {"messages": []},
+    "expect": {"result": {"readFiles": [], "modifiedFiles": []}},
+}
 VECTOR_FILES: dict[str, tuple[bytes, str, int | None]] = {
     "a vector out of shape": (vector_file(VECTOR, {**VECTOR, "id": "PRJ-b", "operation": "x"}), "vector", 3),
     "a file out of shape": (b'{"chapter": 1, "vectors": []}', "vector", 1),
@@ -127,6 +134,12 @@ VECTOR_FILES: dict[str, tuple[bytes, str, int | None]] = {
     "a reading that the rule does not have": (
         vector_file({**VECTOR, "expect": {"readings": [{"reading": "pi", "result": {}}]}}),
         "vector",
+        2,
+    ),
+    "a quirk without readings": (vector_file(BARE_QUIRK), "vector", 2),
+    "a vector that the oracle can fill": (
+        vector_file({key: value for key, value in VECTOR.items() if key not in ("expect", "evidence")}),
+        "unfilled",
         2,
     ),
     "a placeholder out of shape": (vector_file({**VECTOR, "expect": {"result": {"x": {"$text": 5}}}}), "vector", 2),
@@ -297,6 +310,27 @@ def test_findings_are_capped_and_all_are_counted(tmp_path: Path) -> None:
     report = checked(tmp_path, session(*[{"type": "alien", "id": f"e{number}"} for number in range(300)]) + b"\n" * 200)
     assert (report.errors, report.warnings, len(report.findings)) == (300, 200, 2 * MAX_SHOWN)
     assert "400 not shown" in report.text()
+
+
+def test_what_the_oracle_can_fill_in_is_told_as_such(tmp_path: Path) -> None:
+    unfilled = {key: value for key, value in VECTOR.items() if key not in ("expect", "evidence")}
+    report = checked(tmp_path, vector_file(unfilled), name="v.json")
+    assert [(finding.code, finding.message) for finding in report.findings] == [
+        ("unfilled", '"expect", "evidence" are missing')
+    ]
+    assert "attest --fill" in report.text()
+    other = {key: value for key, value in VECTOR.items() if key != "description"}
+    assert [finding.code for finding in checked(tmp_path, vector_file(other), name="v.json").findings] == ["vector"]
+
+
+def test_a_quirk_lists_its_readings_or_stands_beside_one_that_does(tmp_path: Path) -> None:
+    listed = {**BARE_QUIRK, "id": "FIL-listed", "expect": {"readings": [{"reading": "pi", **BARE_QUIRK["expect"]}]}}
+    (finding,) = checked(tmp_path, vector_file(BARE_QUIRK), name="v.json").findings
+    assert (finding.message, finding.pointer) == (
+        "a QUIRK lists its readings; FIL-18 has pi, drop, texts",
+        "/vectors/0/expect",
+    )
+    assert checked(tmp_path, vector_file(BARE_QUIRK, listed), name="v.json").ok
 
 
 def test_text_from_the_file_is_printed_without_control_characters(tmp_path: Path) -> None:

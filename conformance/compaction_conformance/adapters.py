@@ -6,6 +6,7 @@ cache folder of the user, at the exact versions of the lock file; a later run st
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import platform
@@ -26,7 +27,16 @@ from compaction_conformance.installations import (
 )
 from compaction_conformance.paths import adapters_dir
 
-__all__ = ["CACHE_VARIABLE", "MODULES_VARIABLE", "AdapterUnavailable", "cache_folder", "command_for", "names"]
+__all__ = [
+    "CACHE_VARIABLE",
+    "MODULES_VARIABLE",
+    "AdapterUnavailable",
+    "about",
+    "cache_folder",
+    "command_for",
+    "installs",
+    "names",
+]
 
 MODULES_VARIABLE = "PI_ORACLE_NODE_MODULES"
 
@@ -45,6 +55,23 @@ _NODE_PACKAGES = {
 def names() -> list[str]:
     """Those of the suite, and the published ports after them."""
     return [*sorted(_COMMANDS), *port_environments.names()]
+
+
+def about(name: str) -> str:
+    """What an adapter is for, in the words that its own files begin with."""
+    if name in port_environments.names():
+        program = (adapters_dir() / "ports" / name / "adapter.py").read_text(encoding="utf-8")
+        words = (ast.get_docstring(ast.parse(program)) or "").partition("\n")[0]
+        return words.removeprefix(f"{name}: ").removesuffix(".")
+    page = (adapters_dir() / name / "README.md").read_text(encoding="utf-8")
+    return page.partition("\n")[0].removeprefix("# The ")
+
+
+def installs(name: str) -> str:
+    """What is installed for an adapter when it is first used; empty for nothing."""
+    if name in port_environments.names():
+        return f"{port_environments.wanted(name)}, with pip"
+    return "" if name == "node-example" else f"Pi {_pi_version(adapters_dir() / 'pi')}, with npm"
 
 
 def command_for(name: str) -> tuple[list[str], dict[str, str]]:
@@ -87,9 +114,12 @@ _COMMANDS: dict[str, Callable[[Path], tuple[list[str], dict[str, str]]]] = {
 def _installed(adapter: Path) -> Path:
     """The node_modules folder for the adapter's lock file."""
     lock = (adapter / "package-lock.json").read_bytes()
-    version = json.loads((adapter / "package.json").read_bytes())["dependencies"][_PI_PACKAGE]
     name = f"pi-{hashlib.sha256(lock).hexdigest()[:16]}"
-    return installed(name, f"Pi {version}", lambda where: _fill(where, adapter)) / "node_modules"
+    return installed(name, f"Pi {_pi_version(adapter)}", lambda where: _fill(where, adapter)) / "node_modules"
+
+
+def _pi_version(adapter: Path) -> str:
+    return str(json.loads((adapter / "package.json").read_bytes())["dependencies"][_PI_PACKAGE])
 
 
 def _fill(where: Path, adapter: Path) -> None:

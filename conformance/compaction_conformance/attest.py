@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from compaction_conformance.json_files import read_json, write_text
 from compaction_conformance.judge import milliseconds_of, strings_of_params
 from compaction_conformance.spec import Spec
 from compaction_conformance.terminal import place, shown_apart
-from compaction_conformance.vector_checks import check_shape, refuse, rule_flaws
+from compaction_conformance.vector_checks import check_shape, reading_flaws, refuse, rule_flaws
 from compaction_conformance.vector_text import vector_file_text
 
 _MADE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?")
@@ -26,18 +26,19 @@ _CONVERSATION = re.compile(r"<conversation>\n(.*?)\n</conversation>", re.DOTALL)
 @dataclass(frozen=True)
 class Attested:
     """`problems`: the vectors that say something else than the oracle, one line each; `filled`: the ids of those that
-    were written anew."""
+    were written anew; `left`: what the oracle cannot know of those, one line each."""
 
     problems: tuple[str, ...]
     filled: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = False) -> Attested:
     """SHOULD vectors are not held against the oracle, nor those of an optional feature that it does not have.
 
-    With `fill`, a vector without `expect` gets the oracle's answer, one of the oracle's without `evidence` its name,
-    and the file is written anew. Raises `InvalidInput` for what is no vector, and for an answer that cannot be an
-    expectation.
+    With `fill`, a vector without `expect` gets the oracle's answer (of a QUIRK as its first reading), one of the
+    oracle's without `evidence` its name, and the file is written anew. Raises `InvalidInput` for what is no vector,
+    and for an answer that cannot be an expectation.
     """
     data = read_json(path)
     observed = {"grade": "observed", "source": oracle.description.label}
@@ -48,18 +49,20 @@ def attest_file(path: Path, oracle: Implementation, spec: Spec, *, fill: bool = 
     requests = [Request(raw["operation"], json.dumps(raw["params"]), raw.get("timeLimit")) for raw in raws]
     problems: list[str] = []
     filled: list[str] = []
+    left: list[str] = []
     for raw, reply in zip(raws, oracle.answers(requests), strict=True):
         before = set(raw)
         if "expect" not in raw and fill and isinstance(reply, (Result, Error)):
-            raw["expect"] = _filled(path, raw, reply)
-        found = [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, reply, spec)]
+            raw["expect"] = _filled(path, raw, reply, spec)
+            left += [f"{path}: {raw['id']}: {rest}" for rest in _left(raw, spec)]
+        found = [f"{path}: {raw['id']}: {problem}" for problem in _problems(raw, data["vectors"], reply, spec)]
         if not found:
             raw.setdefault("evidence", observed)
         problems += found
         filled += [raw["id"]] * (set(raw) != before)
     if filled:
         write_text(path, vector_file_text(data["chapter"], data["vectors"]))
-    return Attested(tuple(problems), tuple(filled))
+    return Attested(tuple(problems), tuple(filled), tuple(left))
 
 
 def _check(path: Path, data: Any, spec: Spec, evidence: Any) -> None:
@@ -70,13 +73,22 @@ def _check(path: Path, data: Any, spec: Spec, evidence: Any) -> None:
         refuse(path, raw["id"], rule_flaws(raw, spec))
 
 
-def _filled(path: Path, raw: dict[str, Any], reply: Result | Error) -> dict[str, Any]:
+def _filled(path: Path, raw: dict[str, Any], reply: Result | Error, spec: Spec) -> dict[str, Any]:
     try:
-        return expectation_from(reply, raw["params"])
+        expect = expectation_from(reply, raw["params"])
     except RecursionError:
         what, where = "the oracle's answer is nested too deeply to be expected", f"{path}: {raw['id']}"
         remedy = 'make the input flatter, or expect {"answer": "any"}'
         raise InvalidInput(what, where=where, remedy=remedy) from None
+    readings = [*spec.requirements[raw["requirements"][0]].readings]
+    return {"readings": [{"reading": readings[0], **expect}]} if readings else expect
+
+
+def _left(raw: dict[str, Any], spec: Spec) -> Iterator[str]:
+    """The readings of a QUIRK that are nobody's answer yet."""
+    rule = spec.requirements[raw["requirements"][0]]
+    if others := [*rule.readings][1:]:
+        yield f"add the other readings of {rule.id}: {', '.join(others)}"
 
 
 def expectation_from(reply: Result | Error, params: Any) -> dict[str, Any]:
@@ -131,10 +143,11 @@ def _level(raw: dict[str, Any], spec: Spec) -> str:
     return rule.level if rule else "MUST"
 
 
-def _problems(raw: dict[str, Any], reply: Reply, spec: Spec) -> Iterator[str]:
+def _problems(raw: dict[str, Any], beside: Sequence[dict[str, Any]], reply: Reply, spec: Spec) -> Iterator[str]:
     if "expect" not in raw:
         yield "has no expectation (fill it with --fill)"
         return
+    yield from (f"{flaw.pointer}: {flaw.what}" for flaw in reading_flaws(raw, beside, spec))
     expect = read_expectation(raw["expect"])
     if isinstance(reply, NotRun):
         yield reply.reason

@@ -33,6 +33,7 @@ SETTINGS = (
 )
 OF_STATE = ("projection/messages", "projection/sources", "projection/settings", "tokens/of_projection")
 _ASKED = frozenset((*OF_STATE, "compaction/prepare", "cut/find"))
+ASKABLE = _ASKED | {"session/parse", "messages/to_llm"}  # the last one of what projection/messages answered
 _DEEPEST = 900  # Python's own bound, less what the work on a value takes
 _MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{\]}]')
 _BATCH = 8
@@ -69,7 +70,7 @@ class Comparison:
 
     points: int = 0
     answers: int = 0
-    skipped: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
     first: Disagreement | None = None
     incomplete: str = ""
 
@@ -169,6 +170,7 @@ def _parse(first: Implementation, second: Implementation, file: Path, comparison
     request = Request("session/parse", json.dumps(params))
     replies = [_parsed(call(implementation, request)) for implementation in (first, second)]
     comparison.answers += 1
+    comparison.asked.add(request.method)
     if isinstance(replies[0], Error) and replies[0].kind == "not_a_session":
         raise InvalidInput("not a session file: its first line is no session header", where=str(file))
     for reply in replies:
@@ -260,6 +262,7 @@ def _ask_both(
     left, right = _answers_of_both(pool, first, second, questions)
     for question, mine, theirs in zip(questions, left, right, strict=False):
         comparison.answers += 1
+        comparison.asked.add(question.method)
         for reply in (mine, theirs):
             if isinstance(reply, NotRun):
                 comparison.incomplete = reply.reason

@@ -60,6 +60,11 @@ PROBLEMS: Mapping[str, Problem] = {
     "edit-target": Problem("error", "warning", "name an entry on the path; as it is, the edit changes nothing"),
     "label-target": Problem("error", "warning", "name an entry of this file; as it is, the label marks nothing"),
     "vector": Problem("error", "error", "see fixtures/README.md for the shape of a vector"),
+    "unfilled": Problem(
+        "error",
+        "error",
+        "let the oracle fill it: `compaction-conformance attest --fill FILE`; of a SHOULD, write what it rests on",
+    ),
     "params": Problem("error", "error", "see the operation's params in spec/protocol.md"),
     "duplicate-vector-id": Problem("error", "error", "give the vector an id of its own"),
 }

@@ -36,13 +36,19 @@ _USAGE = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that keeps a session from being handed over. `who` is to blame, as far as can be told."""
+    """Something that keeps a session from being handed over. `who` is to blame, as far as can be told; `sides` says
+    whose the two values of the difference are."""
 
-    session: str
+    file: Path
     step: str
     who: str
     operation: str
     difference: Difference
+    sides: tuple[str, str] = ("want", "got")
+
+    @property
+    def session(self) -> str:
+        return self.file.stem
 
 
 @dataclass
@@ -89,7 +95,7 @@ def hand_over(
         read_session(file)  # what is none ends it before anything is found
     result = HandOver()
     for number, file in enumerate(files, 1):
-        exchange = _Exchange(file.stem, (first, second), witness, result)
+        exchange = _Exchange(file, (first, second), witness, result)
         with suppress(_Stopped):
             exchange.run(read_session(file))
         result.sessions += 1
@@ -104,8 +110,8 @@ def hand_over(
 class _Exchange:
     """One session on its way from the first party to the second and back."""
 
-    def __init__(self, session: str, parties: tuple[Party, Party], witness: Party, result: HandOver) -> None:
-        self._session, self._parties, self._witness, self._result = session, parties, witness, result
+    def __init__(self, file: Path, parties: tuple[Party, Party], witness: Party, result: HandOver) -> None:
+        self._file, self._parties, self._witness, self._result = file, parties, witness, result
 
     def run(self, content: bytes) -> None:
         first, second = self._parties
@@ -174,7 +180,7 @@ class _Exchange:
             difference = Difference(
                 "/content", before[at : at + 80], after[at : at + 80], f"character {at} of the file changed"
             )
-            self._found(label, party.name, "session/write", difference)
+            self._found(label, party.name, "session/write", difference, ("before", "after"))
         rest = after[len(before) :]
         if before and not before.endswith("\n") and rest and not rest.startswith("\n"):
             self._found(
@@ -195,10 +201,12 @@ class _Exchange:
                     raise _Stopped
             if mine is None or theirs is None:  # one of them does not declare the operation
                 continue
+            both = f"{writer.name} and {reader.name}"
             if difference := reply_difference(mine, theirs):
-                self._found(label, _blamed(writer, reader, mine, theirs, seen), operation, difference)
+                blamed = _blamed(writer, reader, mine, theirs, seen)
+                self._found(label, blamed, operation, difference, (writer.name, reader.name))
             elif seen is not None and (difference := reply_difference(seen, mine)):
-                self._found(label, f"{writer.name} and {reader.name}", operation, difference)
+                self._found(label, both, operation, difference, (self._witness.name, both))
 
     # ---- replies
 
@@ -221,8 +229,15 @@ class _Exchange:
         note = reply.detail if isinstance(reply, Broken) else ""
         return self._found(label, party.name, operation, Difference("", "an answer", reply.shown(), note))
 
-    def _found(self, label: str, who: str, operation: str, difference: Difference) -> NoReturn:
-        self._result.findings.append(Finding(self._session, label, who, operation, difference))
+    def _found(
+        self,
+        label: str,
+        who: str,
+        operation: str,
+        difference: Difference,
+        sides: tuple[str, str] = ("want", "got"),
+    ) -> NoReturn:
+        self._result.findings.append(Finding(self._file, label, who, operation, difference, sides))
         raise _Stopped
 
 

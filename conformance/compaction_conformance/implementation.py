@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from compaction_conformance import schemas
 from compaction_conformance.errors import HandshakeFailed
 from compaction_conformance.expectation import Reply
+from compaction_conformance.schema_words import nearest
 
 PROTOCOL_VERSION = 1
 HANDSHAKE_SECONDS = 60.0  # for the start and the answer to `initialize`
@@ -69,12 +70,21 @@ def initialize_params(edition: str, profile: str) -> dict[str, Any]:
     return {"protocolVersion": PROTOCOL_VERSION, "edition": edition, "profile": profile}
 
 
+def _remedy(error: schemas.SchemaError) -> str:
+    """For the name of an operation, the one that may be meant."""
+    if not error.pointer.startswith("/operations/") or not isinstance(error.value, str):
+        return "see 'Life of an adapter' in spec/protocol.md"
+    meant = nearest(error.value, schemas.operations(), 1)
+    asked = f"{meant[0]} is one; " if meant else ""
+    return f"{asked}`compaction-conformance list --operations` shows those that are known"
+
+
 def read_description(value: Any, edition: str, profile: str) -> Description:
     """From the answer to `initialize`. Raises `HandshakeFailed` when it breaks its schema or does not fit the run."""
     if error := schemas.first_error("protocol/initialize.result", value):
         raise HandshakeFailed(
             f"the answer to initialize breaks its schema at {error.pointer or 'the top'}: {error.message}",
-            remedy="see 'Life of an adapter' in spec/protocol.md",
+            remedy=_remedy(error),
         )
     if value["protocolVersion"] != PROTOCOL_VERSION:
         raise HandshakeFailed(f"it speaks protocol version {value['protocolVersion']}, the suite {PROTOCOL_VERSION}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,15 @@ def write_request(folder: Path, name: str, request: Request, edition: str, profi
     line = f'{{"jsonrpc":"2.0","id":1,"method":{json.dumps(request.method)},"params":{request.params_text}}}'
     write_text(path, f"{json.dumps(handshake, separators=(',', ':'))}\n{line}\n")
     return path
+
+
+def forget(folder: Path, names: Iterable[str]) -> None:
+    """Removes `FOLDER/NAME.jsonl` of what is met now, and nothing else. What cannot be removed stays."""
+    for name in names:
+        path = folder / f"{name}.jsonl"
+        with suppress(OSError):
+            if path.is_file():
+                path.unlink()
 
 
 def read_repro(path: Path) -> list[Request]:

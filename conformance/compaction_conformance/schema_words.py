@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from jsonschema import ValidationError
@@ -71,6 +72,11 @@ _ESCAPES = _Escapes()
 def printable_lines(text: str) -> str:
     """The same of each line, so that the lines stay apart."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that a name is nearly, the nearest first."""
+    return get_close_matches(name[:_SHOWN], list(known), most)
 
 
 def brief(text: str, most: int = 80) -> str:

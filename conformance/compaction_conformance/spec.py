@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,14 @@ LEVELS = ("MUST", "SHOULD", "QUIRK")
 _HEADING = re.compile(r"### (?P<id>[A-Z]{3}-[0-9]{2,3}) · (?P<title>.+)")
 _LEVEL_LINE = re.compile(r"(?P<level>[A-Z]+) · (?P<editions>[^·]+) · (?P<evidence>[a-z]+)")
 _READING = re.compile(r"- `(?P<name>[a-z][a-z0-9-]*)`: (?P<text>.+)")
+_LABEL = re.compile(r"\*(?:Why|Source|Readings):\*")
 _EVIDENCE = ("observed", "read", "seed", "ours")
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """One numbered rule. `readings` maps the names of a QUIRK's acceptable answers to their texts."""
+    """One numbered rule. `readings` maps the names of a QUIRK's acceptable answers to their texts; `notes` are tables
+    and paragraphs that stand between, line by line; `line` is that of its heading in `file`."""
 
     id: str
     title: str
@@ -33,6 +36,9 @@ class Requirement:
     source: str
     readings: dict[str, str]
     chapter: str
+    notes: tuple[str, ...] = ()
+    file: Path = Path()
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Chapter:
     title: str
     profile: str
     requirements: tuple[Requirement, ...]
+    file: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ def _load_chapter(path: Path) -> Chapter:
     rules = tuple(
         _load_requirement(path, start, lines[start:end], slug) for start, end in zip(starts, ends, strict=True)
     )
-    return Chapter(slug, title, _profile(lines[: starts[0]] if starts else lines), rules)
+    return Chapter(slug, title, _profile(lines[: starts[0]] if starts else lines), rules, path)
 
 
 def _profile(introduction: list[str]) -> str:
@@ -120,7 +127,7 @@ def _load_requirement(path: Path, start: int, block: list[str], chapter: str) ->
             where=where,
             remedy="write 'MUST · pi-0.87 · observed' (MUST|SHOULD|QUIRK; observed|read|seed|ours) below the heading",
         )
-    paragraphs = _paragraphs(block[2:])
+    paragraphs = [" ".join(text.split()) for text in _blocks(block[2:])]
     if not paragraphs:
         raise InvalidInput(
             f"{heading['id']} has no sentence", where=where, remedy="state the rule below the level line"
@@ -140,12 +147,23 @@ def _load_requirement(path: Path, start: int, block: list[str], chapter: str) ->
         source=_labelled(paragraphs, "*Source:*"),
         readings=readings if quirk else {},
         chapter=chapter,
+        notes=tuple(_notes(_blocks(block[2:])[1:], quirk)),
+        file=path,
+        line=start + 1,
     )
 
 
-def _paragraphs(lines: list[str]) -> list[str]:
-    blocks = "\n".join(lines).split("\n\n")
-    return [" ".join(block.split()) for block in blocks if block.strip()]
+def _blocks(lines: list[str]) -> list[str]:
+    """The paragraphs and tables of a rule, up to the next section of the chapter."""
+    text = "\n".join(lines).partition("\n## ")[0]
+    return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
+
+
+def _notes(blocks: list[str], quirk: bool) -> Iterator[str]:
+    """What is neither reason nor source nor, of a QUIRK, a list of readings."""
+    for block in blocks:
+        if not _LABEL.match(block) and not (quirk and _READING.match(block)):
+            yield block
 
 
 def _labelled(paragraphs: list[str], label: str) -> str:

@@ -1,4 +1,4 @@
-"""What a person reads: one block a failure, and the table of chapters. Values are hostile and are shown escaped."""
+"""What a person reads of one failure. Values are hostile and are shown escaped."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import io
 import json
 import shlex
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.expectation import Broken, Expectation, ExpectReading, ExpectRefusal, NotRun
+from compaction_conformance.expectation import Broken, Expectation, ExpectReading, ExpectRefusal
 from compaction_conformance.judge import NOTHING, Difference
-from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
+from compaction_conformance.run import Outcome
 from compaction_conformance.schema_words import brief, printable
-from compaction_conformance.spec import Requirement, Spec
+from compaction_conformance.session_words import session_words, text_of_bytes
 
 _VALUE_WIDTH = 200
 _LOOKED_AT = 1_000_000  # characters of a value as JSON, of which some are shown
@@ -39,7 +38,7 @@ def failure_block(
     rule = vector.requirement
     word = "ADVICE" if rule.level == "SHOULD" else "FAIL"
     lines = [f"{word} {vector.id} · {rule.id} {rule.title} · {brief(label)} ({verdict.failure})"]
-    rows = [("about", vector.description), ("rule", rule.sentence)]
+    rows = [("about", vector.description), ("asks", vector.operation), ("rule", rule.sentence)]
     difference = verdict.difference
     if difference is not None and not isinstance(outcome.reply, Broken):
         want, got = shown_apart(difference.want, difference.got)
@@ -147,27 +146,35 @@ def _other_readings(expect: Expectation) -> list[str]:
 
 
 def describe_input(params: Any) -> str:
-    """The params in one line; entries and messages by id, type and role."""
+    """The params in one line; entries and messages by id, type and role, and so the lines of a session file."""
     if not isinstance(params, dict):
         return shown(params)
-    parts = []
-    for name, value in params.items():
-        if name in ("entries", "messages") and isinstance(value, list):
-            items = [_describe_item(item) for item in value[:_INPUT_ITEMS]]
-            if len(value) > _INPUT_ITEMS:
-                items.append(f"… {len(value) - _INPUT_ITEMS} more")
-            parts.append(" · ".join(items) if items else f"no {name}")
-        else:
-            parts.append(f"{name}={shown(value)}")
-    return printable("  ".join(parts))
+    return printable("  ".join(_describe_param(name, value) for name, value in params.items()))
+
+
+def _describe_param(name: str, value: Any) -> str:
+    if name in ("entries", "messages") and isinstance(value, list):
+        return _describe_items(value) or f"no {name}"
+    if name == "drafts" and isinstance(value, list):
+        return f"drafts: {_describe_items(value) or 'none'}"
+    text = value if name == "content" else text_of_bytes(value) if name == "contentBase64" else None
+    return f"{name}={shown(value)}" if not isinstance(text, str) else f"{name}: {session_words(text, _describe_item)}"
+
+
+def _describe_items(values: list[Any]) -> str:
+    items = [_describe_item(item) for item in values[:_INPUT_ITEMS]]
+    more = [f"… {len(values) - _INPUT_ITEMS} more"] * (len(values) > _INPUT_ITEMS)
+    return " · ".join(items + more)
 
 
 def _describe_item(item: Any) -> str:
     if not isinstance(item, dict):
         return shown(item)
-    kind = item.get("type") or item.get("role") or "?"
+    kind = item.get("type") or item.get("role") or item.get("kind") or "?"
     if kind == "message" and isinstance(item.get("message"), dict):
         kind = item["message"].get("role", "?")
+    if kind == "session" and "version" in item:
+        kind = f"session {shown(item['version'])}"
     text = f"{_name(item['id'])} {_name(kind)}" if "id" in item else _name(kind)
     text += _describe_calls(item["message"] if isinstance(item.get("message"), dict) else item)
     target = item.get("firstKeptEntryId") or item.get("targetId")
@@ -195,114 +202,3 @@ def _name(value: Any) -> str:
     """An id, a type or a role; in a damaged session it can be anything."""
     text = value if isinstance(value, str) else shown(value)
     return text if len(text) <= _NAME_WIDTH else f"{text[:_NAME_WIDTH]}…"
-
-
-def chapter_table(report: RunReport, spec: Spec, *, declared_only: bool = False) -> str:
-    """One row a chapter and a last one for all: passed of all at each level (with `declared_only`, of all that are
-    declared), what is undeclared, what was not run."""
-    by_chapter: dict[str, list[Outcome]] = defaultdict(list)
-    for outcome in report.outcomes:
-        by_chapter[outcome.vector.requirement.chapter].append(outcome)
-    head = ("chapter", "rules", "vectors", "MUST", "", "QUIRK", "SHOULD", "undeclared", "not run")
-    rows: list[tuple[str, ...]] = [head]
-    for chapter in spec.chapters:
-        if outcomes := by_chapter.get(chapter.slug, []):
-            rows.append(_row(chapter.title, outcomes, declared_only))
-    rows.append(_row("all", report.outcomes, declared_only))
-    return _aligned(rows)
-
-
-def _row(title: str, outcomes: Sequence[Outcome], declared_only: bool) -> tuple[str, ...]:
-    rules = {outcome.vector.requirement.id for outcome in outcomes}
-    counted = [outcome for outcome in outcomes if not (declared_only and outcome.status == UNSUPPORTED)]
-    must, quirk, should = (_passed_of(counted, level) for level in ("MUST", "QUIRK", "SHOULD"))
-    return (
-        title,
-        str(len(rules)),
-        str(len(outcomes)),
-        _ratio(must),
-        _percent(must),
-        _ratio(quirk),
-        _ratio(should),
-        str(sum(outcome.status == UNSUPPORTED for outcome in outcomes) or "–"),
-        str(sum(outcome.status == NOT_RUN for outcome in outcomes) or "–"),
-    )
-
-
-def _passed_of(outcomes: Iterable[Outcome], level: str) -> tuple[int, int]:
-    at_level = [outcome for outcome in outcomes if outcome.vector.level == level]
-    return sum(outcome.status == PASSED for outcome in at_level), len(at_level)
-
-
-def _ratio(passed_of: tuple[int, int]) -> str:
-    return f"{passed_of[0]}/{passed_of[1]}" if passed_of[1] else "–"
-
-
-def _percent(passed_of: tuple[int, int]) -> str:
-    """Rounded down, so that 100 % means all."""
-    passed, count = passed_of
-    return f"{passed * 1000 // count / 10:g} %" if count else "–"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-    rule = "─" * max(map(len, lines))
-    return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
-
-
-def readings_taken(report: RunReport) -> str:
-    """For every QUIRK that was met, the reading that the implementation takes (several, if its vectors disagree)."""
-    taken: dict[str, set[str]] = defaultdict(set)
-    for outcome in report.outcomes:
-        if outcome.vector.level == "QUIRK" and outcome.status == PASSED and outcome.verdict.reading:
-            taken[outcome.vector.requirement.id].add(outcome.verdict.reading)
-    by_reading: dict[str, list[str]] = defaultdict(list)
-    for rule, readings in sorted(taken.items()):
-        by_reading[" or ".join(sorted(readings))].append(rule)
-    return "\n".join(f"reading {reading}: {' '.join(rules)}" for reading, rules in sorted(by_reading.items()))
-
-
-def advice(report: RunReport, *, strict: bool = False) -> str:
-    """The SHOULD rules that were not met, one line each, and how to see more of them."""
-    missed: dict[str, list[Requirement]] = defaultdict(list)
-    for outcome in report.outcomes:
-        if outcome.vector.level == "SHOULD" and outcome.status == FAILED:
-            missed[outcome.vector.requirement.id].append(outcome.vector.requirement)
-    rows = [f"advice {name}: {rules[0].title} ({len(rules)} not met)" for name, rules in sorted(missed.items())]
-    if rows and not strict:
-        rows.append("--strict shows what is asked and answered there, and lets it count")
-    return "\n".join(rows)
-
-
-def conclusion(report: RunReport, exit_code: int, *, strict: bool = False, declared_only: bool = False) -> str:
-    """The last line: the verdict, and every count that it rests on."""
-    undeclared = report.of("MUST", UNSUPPORTED)
-    conformant = "conformant in what it declares" if undeclared else "conformant"
-    words = {0: conformant, 1: "not conformant", 3: "incomplete"}[exit_code]
-    why = f" ({why_incomplete(report)})" if exit_code == 3 else ""
-    bad = (FAILED,) if declared_only else (FAILED, UNSUPPORTED)
-    counts = [_must_met(report, undeclared, declared_only)]
-    if quirks := report.of("QUIRK", *bad):
-        counts.append(f"{quirks} QUIRK vectors in no accepted reading")
-    if strict and (advised := report.of("SHOULD", *bad)):
-        counts.append(f"{advised} vectors of advice not met (--strict)")
-    return f"{brief(report.implementation.label)}: {words}{why}, {' and '.join(counts)}"
-
-
-def _must_met(report: RunReport, undeclared: int, declared_only: bool) -> str:
-    passed, must = report.of("MUST", PASSED), report.of("MUST")
-    if not undeclared:
-        return f"{passed} of {must} MUST vectors met"
-    if declared_only:
-        told = f"{undeclared} more are of operations that it does not declare"
-        return f"{passed} of {must - undeclared} declared MUST vectors met ({told})"
-    return f"{passed} of {must} MUST vectors met ({undeclared} are of operations that it does not declare)"
-
-
-def why_incomplete(report: RunReport) -> str:
-    """Why vectors were not run: every reason, and how many there are of it."""
-    replies = [outcome.reply for outcome in report.outcomes]
-    reasons = Counter(reply.reason for reply in replies if isinstance(reply, NotRun))
-    told = [f"{count} not run: {brief(reason, _WORDS_WIDTH)}" for reason, count in reasons.items()]
-    return "; ".join(told) or "no vector was asked"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ def check_shape(path: Path, data: Any) -> None:
         raise InvalidInput(
             f"{name + ': ' if name else ''}{error.message} (at {error.pointer or 'the top'})",
             where=place_of(path, name),
-            remedy="see fixtures/README.md for the shape of a vector file",
+            remedy=_remedy(path, data, error.pointer),
         )
     for raw in data["vectors"]:
         refuse(path, raw["id"], params_flaws(raw))
@@ -99,6 +100,17 @@ def rule_flaws(raw: dict[str, Any], spec: Spec) -> Iterator[Flaw]:
             known = ", ".join(rule.readings) or "none: it is no QUIRK"
             what = f"{rule.id} has no reading {reading['reading']!r} (it has: {known})"
             yield Flaw(what, f"/expect/readings/{index}")
+
+
+def reading_flaws(raw: dict[str, Any], beside: Iterable[dict[str, Any]], spec: Spec) -> Iterator[Flaw]:
+    """A QUIRK that expects one answer. Right is that of a control, where every reading answers so: it stands `beside` a
+    vector of the rule that lists them."""
+    rule = spec.requirements.get(raw["requirements"][0])
+    if rule is None or not rule.readings or not raw["expect"].keys() & {"result", "error"}:
+        return
+    if not any(other["requirements"][0] == rule.id and "readings" in other.get("expect", ()) for other in beside):
+        remedy = f'write {{"readings": [{{"reading": "{next(iter(rule.readings))}", …}}, …]}}'
+        yield Flaw(f"a QUIRK lists its readings; {rule.id} has {', '.join(rule.readings)}", "/expect", remedy)
 
 
 def params_flaws(raw: dict[str, Any]) -> Iterator[Flaw]:
@@ -160,6 +172,16 @@ def twin_flaws(name: str, own: Asked, other: Asked | None) -> Iterator[Flaw]:
     else:
         return
     yield Flaw(what, "/twin", "a twin changes one thing, and the answer")
+
+
+def _remedy(path: Path, data: Any, pointer: str) -> str:
+    """The oracle can fill in what a new vector lacks; what is not held against it has evidence of its own."""
+    parts = pointer.split("/")
+    raw = data["vectors"][int(parts[2])] if len(parts) == 3 and parts[1] == "vectors" else {}
+    if isinstance(raw, dict) and raw and not {"expect", "evidence"} <= raw.keys():
+        command = f"compaction-conformance attest --fill {shlex.quote(str(path))}"
+        return f"let the oracle fill it: `{command}`; of advice (SHOULD), write what it rests on"
+    return "see fixtures/README.md for the shape of a vector file"
 
 
 def _vector_name(data: Any, pointer: str) -> str:

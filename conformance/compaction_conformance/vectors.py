@@ -15,7 +15,7 @@ from compaction_conformance.expectation import Expectation, read_expectation
 from compaction_conformance.json_files import parsed_json, read_bytes, read_json
 from compaction_conformance.seal import is_sealed
 from compaction_conformance.spec import DEFAULT_PROFILE, Requirement, Spec
-from compaction_conformance.vector_checks import Asked, check_vector_file, refuse, rule_flaws, twin_flaws
+from compaction_conformance.vector_checks import Asked, check_vector_file, reading_flaws, refuse, rule_flaws, twin_flaws
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,19 @@ def select(
     return exactly or tuple(vector for vector in chosen if fits(_names(vector), only))
 
 
+def known_names(vectors: Iterable[Vector]) -> tuple[str, ...]:
+    """All that the pattern of `select` can name, chapters first."""
+    named = [_names(vector) for vector in vectors]
+    chapters = (names[2] for names in named)
+    return tuple(dict.fromkeys([*chapters, *(name for names in named for name in names)]))
+
+
+def in_order(vectors: Iterable[AnyVector], spec: Spec) -> tuple[AnyVector, ...]:
+    """By chapter of the rule, in the order of the spec, where appendices are last."""
+    places = {chapter.slug: number for number, chapter in enumerate(spec.chapters)}
+    return tuple(sorted(vectors, key=lambda vector: places[vector.requirement.chapter]))
+
+
 def _names(vector: Vector) -> tuple[str, ...]:
     return (vector.id, vector.operation, vector.chapter, *(rule.id for rule in vector.requirements))
 
@@ -123,7 +136,10 @@ def _load_file(path: Path, spec: Spec) -> list[Vector]:
     data = parsed_json(content, path)
     if not is_sealed(content):
         check_vector_file(path, data)
-    return [_vector(raw, data, path, spec) for raw in data["vectors"]]
+    vectors = [_vector(raw, data, path, spec) for raw in data["vectors"]]
+    for raw in data["vectors"]:
+        refuse(path, raw["id"], reading_flaws(raw, data["vectors"], spec))
+    return vectors
 
 
 def _vector(raw: dict[str, Any], data: Any, path: Path, spec: Spec) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ from typing import Any, Literal
 from compaction_conformance import schemas
 from compaction_conformance.corpus import personal
 from compaction_conformance.corpus.cases import Case, case_files, parsed_case_file, read_case
+from compaction_conformance.corpus.response_rules import RECORDED, rules_of
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.json_files import read_bytes, read_text
 from compaction_conformance.json_places import line_of
 from compaction_conformance.schema_words import printable
 
-RECORDED = "pi-0.87"
 _SCHEMA = "overflow-case-file"
 _QUOTED = ("verbatim", "message-verbatim")
 _DIGITS = re.compile(r"[0-9][0-9,.]*")
@@ -73,7 +74,7 @@ def lint_corpus(folder: Path) -> list[Problem]:
         placed += cases
     problems += _duplicates(placed)
     for one in placed:
-        problems += [*_evidence(one), *_details(one), *_response(one)]
+        problems += _of_one(one)
     return sorted(problems, key=lambda problem: (problem.file, problem.line, problem.code))
 
 
@@ -86,10 +87,15 @@ def lint_case(raw: Mapping[str, Any], family: str, file: Path, others: Iterable[
     except InvalidInput as trouble:
         return [Problem("error", "bytes", file, 1, str(raw["id"]), trouble.what, trouble.remedy)]
     known = [_Placed(case, {}, 0, "") for case in others]
-    return [*_duplicates([*known, new]), *_evidence(new), *_details(new), *_response(new)]
+    return [*_duplicates([*known, new]), *_of_one(new)]
 
 
 _SHAPE = "fixtures/overflow/README.md tells the shape of a case"
+
+
+def _of_one(one: _Placed) -> list[Problem]:
+    """What is wrong with a case by itself."""
+    return [*_evidence(one), *_rules(one), *_details(one), *_response(one)]
 
 
 def _read(path: Path) -> tuple[list[Problem], list[_Placed]]:
@@ -174,6 +180,20 @@ def _evidence(one: _Placed) -> Iterator[Problem]:
     if RECORDED not in one.case.answers:
         remedy = "record it: compaction-conformance overflow record --write"
         yield one.problem("answers", f"has no recorded answer of {RECORDED}", remedy, severity="warning")
+
+
+def _rules(one: _Placed) -> Iterator[Problem]:
+    """The rules are those that style, shape and recorded answer give; without an answer they are not known yet."""
+    if RECORDED not in one.case.answers:
+        return
+    rules = rules_of(one.case)
+    if not rules:
+        remedy = "add the rule to spec/16-provider-responses.md, and to corpus/response_rules.py how it is told"
+        yield one.problem("requirements", "is a response that no rule is about", remedy, "response")
+    elif one.case.requirements != rules:
+        named = ", ".join(one.case.requirements) or "no rule"
+        remedy = f'write "requirements": {json.dumps(rules)}; compaction-conformance overflow record --write does'
+        yield one.problem("requirements", f"names {named}, and is about {', '.join(rules)}", remedy)
 
 
 def _details(one: _Placed) -> Iterator[Problem]:

@@ -1,7 +1,8 @@
 """Asks an implementation about every case of the corpus and holds its answers against the recorded ones.
 
 `compaction-conformance overflow record` checks what the oracle answers; with `--write` its answers are put into the
-case files. Nothing in the corpus is typed: every answer is what Pi's own clients made of the served bytes.
+case files, and with them the rules that each case is about. No answer is typed: each is what Pi's own clients made of
+the served bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compaction_conformance.corpus.cases import Answer, Case, case_files, read_case_file
+from compaction_conformance.corpus.cases import Answer, Case, case_files, read_case, read_case_file
+from compaction_conformance.corpus.response_rules import rules_of
 from compaction_conformance.corpus.server import ReplayServer
 from compaction_conformance.corpus.text import case_file_text
 from compaction_conformance.expectation import Reply, Result
@@ -75,7 +77,7 @@ def differences(told: Iterable[Told], edition: str) -> list[Difference]:
 
 
 def write_answers(folder: Path, edition: str, told: Iterable[Told]) -> int:
-    """Put the answers into the case files; returns how many files changed."""
+    """Put the answers into the case files, and the rules that follow from them; returns how many files changed."""
     answers = {one.case.id: one.answer for one in told if one.answer is not None}
     changed = 0
     for path in case_files(folder):
@@ -83,6 +85,8 @@ def write_answers(folder: Path, edition: str, told: Iterable[Told]) -> int:
         for case in raw["cases"]:
             if answer := answers.get(case["id"]):
                 case["answers"] = _merged(case.get("answers", {}), edition, answer)
+                if rules := rules_of(read_case(case, raw["family"], path)):
+                    case["requirements"] = list(rules)
         text = case_file_text(raw["family"], raw["cases"])
         if text != read_text(path):
             write_text(path, text)

@@ -1,6 +1,7 @@
 """Which rules of the chapter RSP a case of the corpus is about, read off its style and shape.
 
-The case files hold the ids, so that a port needs no program to know them; a test compares.
+The case files hold the ids, so that a port needs no program to know them. `overflow record --write` puts them there,
+and the lint compares.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ _NO_JSON = object()
 
 
 def rules_of(case: Case) -> tuple[str, ...]:
-    """The rule that the case is about, then others that it touches."""
+    """The rule that the case is about, then others that it touches. None before Pi's answer is recorded, and none for a
+    response that no rule is about."""
     response = case.response
     if response.status is None or response.end != "close":
         return (_of_transport(case),)
+    if RECORDED not in case.answers:
+        return ()
     first = _of_refusal(case) if not 200 <= response.status < 300 else _of_stream(case)
+    if not first:
+        return ()
     if case.kind in ("silent", "length-stop") and first in _ENDS.values():
         return (first, "RSP-04") if first == "RSP-03" else ("RSP-04", first)
     return (first, "RSP-39") if _is_cut_anew(case) and first != "RSP-39" else (first,)
@@ -100,10 +106,11 @@ def _of_openai(case: Case, text: str, value: Any) -> str:
 
 
 def _of_stream(case: Case) -> str:
+    """Empty where no rule is about it."""
     answer = case.answers[RECORDED]
     words = answer.error_message or ""
     if answer.stop_reason != "error":
-        return "RSP-39" if _is_cut_anew(case) else _ENDS[answer.stop_reason]
+        return "RSP-39" if _is_cut_anew(case) else _ENDS.get(answer.stop_reason, "")
     if words.startswith(_NAMED_ENDS):
         return "RSP-05"
     if '"stop_reason":"refusal"' in case.response.text:
@@ -114,7 +121,7 @@ def _of_stream(case: Case) -> str:
         return "RSP-36"
     if case.api != "ollama" and ("ended without" in words or "ended before" in words):
         return "RSP-37"
-    return "RSP-32" if "event: response.failed" in case.response.text else _IN_STREAM[case.api]
+    return "RSP-32" if "event: response.failed" in case.response.text else _IN_STREAM.get(case.api, "")
 
 
 def _is_cut_anew(case: Case) -> bool:

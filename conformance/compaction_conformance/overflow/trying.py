@@ -50,7 +50,7 @@ def block(tried: Tried) -> str:
     rows += [(edition, _ruling(ruling, edition)) for edition, ruling in tried.rulings.items()]
     rows.append(("recommended", _told(tried.recommended, decisions().get(tried.recommended.because, ""))))
     rows += [(brief(name), _told(told)) for name, told in tried.others.items()]
-    rows.append(("asked again", {True: "yes", False: "no"}.get(tried.retried.value, tried.retried.trouble)))  # type: ignore[arg-type]
+    rows.append(("Pi asks again", {True: "yes", False: "no"}.get(tried.retried.value, tried.retried.trouble)))  # type: ignore[arg-type]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 

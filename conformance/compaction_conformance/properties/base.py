@@ -26,6 +26,8 @@ from compaction_conformance.implementation import Implementation, Request, call
 from compaction_conformance.judge import NOTHING, Difference, first_difference
 from compaction_conformance.spec import Spec
 
+_MARK = "="
+
 
 class Violation(Exception):
     """A property does not hold. `operation` is the one whose answer shows it, `failure` a class of
@@ -107,16 +109,25 @@ def equal(operation: str, want: Any, got: Any, what: str = "it is another value"
     stands."""
     if found := first_difference(_literal(want), _literal(got)):
         pointer = at + found.pointer
-        raise Violation(what, operation, difference=Difference(pointer, found.want, found.got))
+        raise Violation(what, operation, difference=Difference(pointer, _unmarked(found.want), _unmarked(found.got)))
 
 
 def _literal(value: Any) -> Any:
-    """A value in which no text or object can be taken for a placeholder: each is put one level deeper."""
+    """A value in which no text can be taken for a placeholder: each is marked."""
     if isinstance(value, str):
-        return "=" + value
+        return _MARK + value
     if isinstance(value, dict):
         return {key: _literal(item) for key, item in value.items()}
     return [_literal(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _unmarked(value: Any) -> Any:
+    """The value that `_literal` was made of."""
+    if isinstance(value, str):
+        return value.removeprefix(_MARK)
+    if isinstance(value, dict):
+        return {key: _unmarked(item) for key, item in value.items()}
+    return [_unmarked(item) for item in value] if isinstance(value, list) else value
 
 
 def holds(truth: bool, operation: str, what: str, at: str = "", want: Any = True, got: Any = False) -> None:
@@ -159,8 +170,14 @@ class Property:
             if not ask.exchanges:
                 raise
             last = ask.exchanges[-1].request.method
-            what = f"the answer has another shape ({type(error).__name__}: {error})"
-            raise Violation(what, last, failure="schema_violation") from error
+            raise Violation(f"the answer keeps to its schema, but {_unread(error)}", last) from error
+
+
+def _unread(error: Exception) -> str:
+    """What a check could not read of answers that the schema allows."""
+    if isinstance(error, KeyError):
+        return f"lacks {error}, which follows from the input"
+    return f"is not what follows from the input ({type(error).__name__}: {error})"
 
 
 def names_of(own_id: str, operations: Sequence[str], requirements: Sequence[str], spec: Spec) -> tuple[str, ...]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 
+from compaction_conformance.paths import spec_dir
 from compaction_conformance.properties.base import Ask, Property, Violation
+from compaction_conformance.schema_words import printable
+from compaction_conformance.spec import load_spec
+from compaction_conformance.terminal import place, shown_apart
 
+_SHOWN = 2_000  # characters of an example
 _PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 
 
@@ -39,17 +46,29 @@ def checked(each: Property, ask: Ask, *, examples: int) -> str:
     try:
         fixed_settings(examples)(given(each.given)(noted))()
     except Violation:
-        return _told(*last)
+        return _told(each, *last)
     return ""
 
 
-def _told(violation: Violation, example: Any) -> str:
-    from compaction_conformance.schema_words import printable
-    from compaction_conformance.terminal import place, shown_apart
-
-    lines = [f"  {violation.operation}: {printable(violation.what)} ({violation.failure})"]
-    if violation.difference is not None:
-        found = violation.difference
+def _told(each: Property, violation: Violation, example: Any) -> str:
+    rule = load_spec(spec_dir()).requirements[each.requirements[0]]
+    rows = [("rule", f"{rule.id} {rule.sentence}"), ("asks", violation.operation)]
+    if (found := violation.difference) is not None:
         want, got = shown_apart(found.want, found.got)
-        lines += [f"  at   {place(found)}", f"  want {want}", f"  got  {got}"]
-    return "\n".join([*lines, f"  with {printable(repr(example))[:2000]}"])
+        rows += [("at", place(found)), ("want", want), ("got", got)]
+    command = f"pytest --pyargs compaction_conformance.suite.test_properties --only {each.id}"
+    rows += [("with", _as_json(example)), ("again", f"{command}, with the options of this run")]
+    head = printable(f"  {violation.what} ({violation.failure})")
+    return "\n".join([head, *(f"  {name:<6} {printable(text)}" for name, text in rows)])
+
+
+def _as_json(example: Any) -> str:
+    """The example as JSON, its parts by name; cut where it is long."""
+    text = json.dumps(example, ensure_ascii=False, default=_members)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+def _members(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else repr(value)

@@ -11,16 +11,16 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from compaction_conformance import adapters, terminal
+from compaction_conformance import adapters, schemas, terminal
 from compaction_conformance.connect import REFERENCE, Settings, connect
 from compaction_conformance.corpus.cases import load_corpus
 from compaction_conformance.corpus.response_vectors import response_vectors
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.implementation import Implementation
 from compaction_conformance.paths import spec_dir, vector_dirs
-from compaction_conformance.schema_words import brief
+from compaction_conformance.schema_words import brief, nearest
 from compaction_conformance.spec import Spec, load_spec
-from compaction_conformance.vectors import Vector, load_vectors, select
+from compaction_conformance.vectors import Vector, known_names, load_vectors, select
 
 Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Group: TypeAlias = Callable[[argparse.ArgumentParser], None]
@@ -118,7 +118,9 @@ def _nothing_fits(options: argparse.Namespace, everything: Sequence[Vector]) -> 
     if elsewhere:
         what = f"no vector fits --only {only!r} in the profile {profile}"
         return InvalidInput(what, remedy=f"add --profile {elsewhere[0]}, where some do")
-    remedy = "give an id, a requirement, an operation or a chapter; * and ? stand for any letters"
+    remedy = "give an id, a requirement, an operation or a chapter (`list --chapters`); * and ? stand for any letters"
+    if near := nearest(only or "", known_names(everything)):
+        remedy = f"near it: {', '.join(near)}; `list --chapters` names the chapters, `list` the vectors"
     if only and only.startswith(terminal.OF_SESSIONS) and not getattr(options, "sweeps", False):
         remedy = "sweeps and variants are asked with `run --sweeps`"
     return InvalidInput(f"no vector fits --only {only!r}", remedy=remedy)
@@ -145,7 +147,8 @@ def connected(stack: ExitStack, name: str, options: argparse.Namespace, *, own_p
     side = stack.enter_context(closing(connect(name, settings(options, own_process=own_process))))
     unknown = side.description.unknown_operations
     for operation in unknown[:_UNKNOWN_SHOWN]:
-        say(f"note: it declares the operation {brief(operation)!r}, which this suite does not know")
+        near = "".join(f"; near it: {name}" for name in nearest(operation, schemas.operations(), 1))
+        say(f"note: it declares the operation {brief(operation)!r}, which this suite does not know{near}")
     if more := len(unknown) - len(unknown[:_UNKNOWN_SHOWN]):
         say(f"note: and {more} more")
     return side

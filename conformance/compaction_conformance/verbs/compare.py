@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
 
 from compaction_conformance import terminal
-from compaction_conformance.compare import Comparison, Disagreement, compare_file, read_session
+from compaction_conformance.compare import ASKABLE, Comparison, Disagreement, compare_file, read_session
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.repro import write_request
 from compaction_conformance.run import INCOMPLETE, NOT_CONFORMANT
@@ -32,6 +32,7 @@ def add(verbs: common.Verbs) -> None:
 
 def main(options: argparse.Namespace) -> int:
     code = 0
+    asked: set[str] = set()
     with ExitStack() as stack:
         first, second = (common.connected(stack, name, options) for name in (options.a, options.b))
         for file in options.sessions:
@@ -42,8 +43,26 @@ def main(options: argparse.Namespace) -> int:
             sample = None if options.all else options.sample
             comparison = compare_file(first, second, file, sample=sample, on_point=progress.of)
             progress.end()
+            asked |= comparison.asked
             code = max(code, _told(comparison, file, repro, options, time.monotonic() - began))
+        print(coverage(asked, first.description.operations, second.description.operations))
     return code
+
+
+def coverage(asked: Set[str], first: Set[str], second: Set[str]) -> str:
+    """What was asked, and what no difference was looked for in. `first` and `second` are what A and B serve."""
+    of_one = ASKABLE & (first ^ second)
+    told = {
+        "asked": asked,
+        "served by both and not asked": (first & second) - asked,
+        "not served by A": of_one - first,
+        "not served by B": of_one - second,
+    }
+    return "; ".join(f"{words}: {_listed(names)}" for words, names in told.items() if names)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def repro_names(files: Sequence[Path]) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from compaction_conformance import schemas, terminal
+from compaction_conformance import adapters, schemas, terminal
+from compaction_conformance.connect import REFERENCE
 from compaction_conformance.corpus.cases import Case, load_corpus
 from compaction_conformance.corpus.record import OPERATION
 from compaction_conformance.corpus.response_vectors import ResponseVector
@@ -18,11 +20,15 @@ from compaction_conformance.json_files import read_json
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.schema_words import printable, printable_lines
 from compaction_conformance.spec import Requirement, Spec
+from compaction_conformance.terms import load_terms
 from compaction_conformance.vectors import Vector
 from compaction_conformance.verbs import common
 
 _TABLES = (("overflow-patterns.json", "overflow"), ("recommended-overflow.json", "recommended-classifier"))
-_KINDS = "requirements, vectors, operations, chapters, overflow cases, rows of the overflow tables, properties, faults"
+_KINDS = (
+    "requirements, vectors, operations, chapters, overflow cases, rows of the overflow tables, properties, faults, "
+    "failure classes, error kinds, profiles, implementations"
+)
 
 Found = Iterator[str] | None
 """The lines that explain a name, or None for a name of another kind."""
@@ -56,7 +62,10 @@ def _rule(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
 
 def _lines_of_rule(rule: Requirement, vectors: Sequence[Vector]) -> Iterator[str]:
     yield f"{rule.id} · {rule.title}"
-    yield f"{rule.level} · {', '.join(rule.editions)} · {rule.evidence}\n\n{rule.sentence}"
+    yield f"{rule.level} · {', '.join(rule.editions)} · {rule.evidence}"
+    yield f"file: {rule.file}:{rule.line}\n\n{rule.sentence}"
+    for note in rule.notes:
+        yield f"\n{note}"
     for label, text in (("Why", rule.why), ("Source", rule.source)):
         if text:
             yield f"\n{label}: {text}"
@@ -90,7 +99,7 @@ def _lines_of_vector(vector: Vector) -> Iterator[str]:
     raw = next(raw for raw in read_json(vector.file)["vectors"] if raw["id"] == vector.id)
     yield f"file: {vector.file}\ninput: {terminal.describe_input(vector.params)}"
     yield f"request: {vector.operation} {printable(vector.params_text)}"
-    yield f"expects: {terminal.shown(raw['expect'])}"
+    yield f"expects: {json.dumps(raw['expect'], ensure_ascii=False)}"
 
 
 def _unrecorded(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
@@ -121,8 +130,7 @@ def _chapter(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
     for chapter in spec.chapters:
         if name == chapter.slug:
             own = [vector for vector in vectors if vector.requirement.chapter == name]
-            (file,) = spec_dir().glob(f"[0-9][0-9]-{name}.md")
-            head = f"{name} · {chapter.title}\nfile: {file}\nprofile: {chapter.profile}"
+            head = f"{name} · {chapter.title}\nfile: {chapter.file}\nprofile: {chapter.profile}"
             rules = [f"  {rule.id}  {rule.level:<6}  {rule.title}" for rule in chapter.requirements]
             counts = f"{len(rules)} requirements, {len(own)} vectors (`list --only {name}`):"
             return iter([head, counts, *rules])
@@ -192,6 +200,27 @@ def _of_sessions(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
     return None
 
 
+def _term(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
+    term = load_terms().get(name)
+    if term is None:
+        return None
+    ending = "; the process ends and is started anew" if term.ends_process else ""
+    return iter([f"{name}: {term.kind}: {term.text}{ending}\nfile: {term.file}:{term.line}"])
+
+
+def _profile(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
+    own = [chapter.slug for chapter in spec.chapters if chapter.profile == name]
+    head = f"{name}: a profile, told in {spec_dir() / 'profiles.md'} (`run --profile {name}`)"
+    return iter([head, f"chapters: {' '.join(own)}"]) if own else None
+
+
+def _implementation(name: str, spec: Spec, vectors: Sequence[Vector]) -> Found:
+    if name != REFERENCE and name not in adapters.names():
+        return None
+    about = "the rules of the spec as plain Python" if name == REFERENCE else adapters.about(name)
+    return iter([f"{name}: an implementation: {about} (`run --implementation {name}`)"])
+
+
 def _titles(rules: Iterable[str], spec: Spec) -> list[str]:
     return [f"{rule} · {spec.requirements[rule].title}" for rule in rules]
 
@@ -206,4 +235,7 @@ _EXPLAINED: tuple[Callable[[str, Spec, Sequence[Vector]], Found], ...] = (
     _property,
     _fault,
     _of_sessions,
+    _term,
+    _profile,
+    _implementation,
 )

@@ -48,16 +48,20 @@ def main(options: argparse.Namespace) -> int:
     spec = load_spec(spec_dir())
     problems: list[str] = []
     filled: list[str] = []
+    left: list[str] = []
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options)
         for file in options.files:
             attested = attest.attest_file(file, side, spec, fill=options.fill)
             problems += attested.problems
             filled += attested.filled
+            left += attested.left
     for problem in problems:
         print(printable(problem))
     if filled:
         print(f"filled: {printable(', '.join(filled))}")
+    for rest in left:
+        print(printable(rest))
     print(f"{len(options.files)} files, {len(problems)} problems")
     return NOT_CONFORMANT if problems else 0
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -44,15 +46,21 @@ def main(options: argparse.Namespace) -> int:
         first, second = (Party(name, side) for name, side in zip(names, sides[:2], strict=True))
         result = hand_over(first, second, Party("the reference", sides[2]), files, progress.of)
     progress.end()
-    print(report(result, names, time.monotonic() - began))
+    print(report(result, names, time.monotonic() - began, _command(options)))
     if result.incomplete:
         return INCOMPLETE
     return NOT_CONFORMANT if result.findings else CONFORMANT
 
 
-def report(result: HandOver, names: tuple[str, str], seconds: float) -> str:
-    """The findings, then one line of counts."""
-    blocks = [_block(finding, names) for finding in result.findings[:_SHOWN]]
+def _command(options: argparse.Namespace) -> list[str]:
+    """What repeats the hand-over, but for the sessions."""
+    asked = common.again_options(argparse.Namespace(**vars(options), vectors=[]))
+    return ["compaction-conformance", "handover", *asked, options.a, options.b]
+
+
+def report(result: HandOver, names: tuple[str, str], seconds: float, command: Sequence[str]) -> str:
+    """The findings, then one line of counts. `command` repeats the hand-over, but for the sessions."""
+    blocks = [_block(finding, names, command) for finding in result.findings[:_SHOWN]]
     if rest := result.findings[_SHOWN:]:
         blocks.append(printable(f"… and {len(rest)} more: {', '.join(finding.session for finding in rest)}"))
     if result.incomplete:
@@ -67,18 +75,19 @@ def report(result: HandOver, names: tuple[str, str], seconds: float) -> str:
     return "\n\n".join([*blocks, printable(counts)])
 
 
-def _block(finding: Finding, names: tuple[str, str]) -> str:
+def _block(finding: Finding, names: tuple[str, str], command: Sequence[str]) -> str:
     difference = finding.difference
-    one, other = terminal.shown_apart(difference.want, difference.got)
+    values = terminal.shown_apart(difference.want, difference.got)
     rows = [
         ("step", finding.step),
         ("blame", finding.who),
         ("in", finding.operation),
         ("at", terminal.place(difference)),
-        ("one", one),
-        ("other", other),
+        *zip(map(brief, finding.sides), values, strict=True),
     ]
     if difference.note:
         rows.append(("note", difference.note))
+    rows.append(("again", shlex.join([*command, str(finding.file)])))
     head = printable(f"FAIL {finding.session} · {' → '.join(names)}")
-    return "\n".join([head, *(f"  {name:<6} {brief(text, _WIDTH)}" for name, text in rows)])
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([head, *(f"  {name:<{width}}  {brief(text, _WIDTH)}" for name, text in rows)])

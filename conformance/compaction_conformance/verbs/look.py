@@ -25,7 +25,7 @@ def main(options: argparse.Namespace) -> int:
         print("\n".join(schemas.operations()))
         return 0
     if options.what == "implementations":
-        print("\n".join([REFERENCE, *adapters.names()]))
+        _list_implementations()
         return 0
     spec, vectors = common.load_suite(options)
     if options.what == "vectors":
@@ -39,6 +39,15 @@ def main(options: argparse.Namespace) -> int:
     else:
         _list_chapters(spec, vectors)
     return 0
+
+
+def _list_implementations() -> None:
+    """What each is, and what its first use installs into the cache folder."""
+    known = {REFERENCE: ("the rules of spec/ as plain Python", "")}
+    known |= {name: (adapters.about(name), adapters.installs(name)) for name in adapters.names()}
+    width = max(map(len, known))
+    for name, (about, installs) in known.items():
+        print(f"{name:<{width}}  {about}; {f'first use installs {installs}' if installs else 'installs nothing'}")
 
 
 def _list_chapters(spec: Spec, vectors: tuple[Vector, ...]) -> None:

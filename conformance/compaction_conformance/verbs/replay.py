@@ -56,6 +56,8 @@ def _why_not(options: argparse.Namespace, named: Sequence[Vector]) -> str:
         return f"this is not what {name} asks"
     if name.startswith(terminal.OF_SESSIONS):
         return f"one of many questions; {terminal.again(options.implementation, name, common.again_options(options))}"
+    if name.startswith("compare-"):
+        return "made by `compare`, it holds no expectation; replay it with each of the two"
     return f"no vector of the profile {options.profile} is called {name} (--profile and --vectors choose others)"
 
 

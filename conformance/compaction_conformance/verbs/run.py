@@ -6,17 +6,18 @@ import argparse
 from contextlib import ExitStack
 from pathlib import Path
 
-from compaction_conformance import terminal
+from compaction_conformance import conclusion, terminal
 from compaction_conformance.corpus.response_vectors import served
 from compaction_conformance.errors import InvalidInput
 from compaction_conformance.golden.sweep_run import SweepVector, load_sweeps, run_sweeps, shown_outcome
 from compaction_conformance.golden.variant_run import VariantVector, load_variants, run_variants
 from compaction_conformance.report import report_lines, write_json_lines, write_junit
-from compaction_conformance.repro import write_repro
-from compaction_conformance.run import FAILED, INCOMPLETE, PASSED, Outcome, RunReport, run, run_shared
+from compaction_conformance.repro import forget, write_repro
+from compaction_conformance.run import FAILED, INCOMPLETE, PASSED, RunReport, run, run_shared
 from compaction_conformance.schema_words import brief
+from compaction_conformance.smoke import smoke_vectors
 from compaction_conformance.spec import Spec
-from compaction_conformance.vectors import Vector
+from compaction_conformance.vectors import Vector, in_order
 from compaction_conformance.verbs import common
 
 
@@ -29,11 +30,12 @@ def add(verbs: common.Verbs) -> None:
     parser.add_argument("--declared-only", action="store_true", help="do not hold undeclared operations against it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome as JSON Lines")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report")
-    common.add_verb(verbs, "smoke", smoke, "one vector an operation: does the adapter speak?", *groups)
+    common.add_verb(verbs, "smoke", smoke, "one plain vector an operation: does the adapter speak?", *groups)
 
 
 def main(options: argparse.Namespace) -> int:
-    spec, chosen = common.load_suite(options, _of_sessions) if options.sweeps else common.load_suite(options)
+    spec, everything = common.load_suite(options, _of_sessions) if options.sweeps else common.load_suite(options)
+    chosen = in_order(everything, spec)
     sweeps = tuple(vector for vector in chosen if isinstance(vector, SweepVector))
     variants = tuple(vector for vector in chosen if isinstance(vector, VariantVector))
     vectors = tuple(vector for vector in chosen if not isinstance(vector, (SweepVector, VariantVector)))
@@ -47,12 +49,13 @@ def main(options: argparse.Namespace) -> int:
     progress.end()
     common.note_endings(sides)
     exit_code = report.exit_code(strict=options.strict, declared_only=options.declared_only)
+    forget(options.repro, (outcome.vector.id for outcome in report.outcomes if outcome.status == PASSED))
     blocks = _failure_blocks(report, options)
     _print_failures(report, blocks, options)
     strict, declared_only = options.strict, options.declared_only
-    print(terminal.chapter_table(report, spec, declared_only=declared_only))
-    conclusion = terminal.conclusion(report, exit_code, strict=strict, declared_only=declared_only)
-    for part in (terminal.readings_taken(report), terminal.advice(report, strict=strict), conclusion):
+    print(conclusion.chapter_table(report, spec, declared_only=declared_only))
+    last = conclusion.conclusion(report, exit_code, strict=strict, declared_only=declared_only)
+    for part in (conclusion.readings_taken(report), conclusion.advice(report, strict=strict), last):
         if part:
             print(f"\n{part}")
     with ExitStack() as files:  # each is written, whatever becomes of the other
@@ -69,24 +72,22 @@ def _of_sessions(spec: Spec) -> tuple[Vector, ...]:
 
 
 def smoke(options: argparse.Namespace) -> int:
-    """One small vector for every declared operation: does the adapter speak at all?"""
-    _, vectors = common.load_suite(options)
+    """One plain vector for every declared operation: does the adapter speak at all?"""
+    spec, vectors = common.load_suite(options)
     with ExitStack() as stack:
         side = common.connected(stack, options.implementation, options)
-        smallest: dict[str, Vector] = {}
-        vectors = stack.enter_context(served(vectors, side))
-        for vector in sorted(vectors, key=lambda vector: len(vector.params_text)):
-            if vector.level == "MUST" and vector.operation in side.description.operations:
-                smallest.setdefault(vector.operation, vector)
-        report = run(side, tuple(smallest.values()))
-        print(f"{brief(side.description.label)}: {len(side.description.operations)} operations declared")
+        vectors = stack.enter_context(served(in_order(vectors, spec), side))
+        report = run(side, smoke_vectors(vectors, side.description))
     common.note_endings([side])
+    print(f"{brief(side.description.label)}: {len(side.description.operations)} operations declared")
     for outcome in sorted(report.outcomes, key=lambda outcome: outcome.vector.operation):
         print(f"{'ok  ' if outcome.status == PASSED else 'FAIL'} {outcome.vector.operation}")
     _print_failures(report, _failure_blocks(report, options), options)
     exit_code = report.exit_code()
     if exit_code == INCOMPLETE:
-        print(f"incomplete: {terminal.why_incomplete(report)}")
+        print(f"incomplete: {conclusion.why_incomplete(report)}")
+    else:
+        print("ok is a result in its shape; whether it is right, `run` says")
     return exit_code
 
 
@@ -112,18 +113,11 @@ def _print_failures(report: RunReport, blocks: dict[str, str], options: argparse
     """Advice is summed up in a line a rule elsewhere; it is shown in full where it counts."""
     counts = getattr(options, "strict", False)
     failed = [o for o in report.outcomes if o.vector.id in blocks and (counts or o.vector.level != "SHOULD")]
-    failed = _smallest_first(failed)
+    failed = conclusion.telling_first(failed)
     shown = failed if options.failures is None else failed[: options.failures]
     for outcome in shown:
         print(blocks[outcome.vector.id] + "\n")
     if rest := failed[len(shown) :]:
         rules = sorted({outcome.vector.requirement.id for outcome in rest})
-        print(f"… {len(rest)} more failures ({' '.join(rules)}); --failures all shows them\n")
-
-
-def _smallest_first(failed: list[Outcome]) -> list[Outcome]:
-    """The smallest input of every rule first: one clear failure at a time. Then the others."""
-    smallest: dict[str, str] = {}
-    for outcome in sorted(failed, key=lambda outcome: len(outcome.vector.params_text)):
-        smallest.setdefault(outcome.vector.requirement.id, outcome.vector.id)
-    return sorted(failed, key=lambda outcome: smallest[outcome.vector.requirement.id] != outcome.vector.id)
+        print(f"… {len(rest)} more failures ({' '.join(rules)}); --failures all shows them")
+        print(f"most of all {len(failed)} are at\n{conclusion.frequent_places(failed)}\n")

@@ -101,6 +101,7 @@ def _block(one: FoundVector, place: Place, options: argparse.Namespace) -> str:
     rule, label = vector["requirements"][0], provenance["implementation"]
     rows = [
         ("about", vector["description"]),
+        ("asks", vector["operation"]),
         ("by", f"{provenance['property']}, seed {provenance['seed']}, judged by {vector['evidence']['source']}"),
         ("at", one.at or "the whole answer"),
         ("want", one.want),
