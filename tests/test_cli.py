@@ -416,6 +416,14 @@ def test_each_place_is_shown_before_one_is_shown_again(vectors: tuple[Vector, ..
     assert len(set(rules[: len(set(rules))])) == len(set(rules)) > 1
 
 
+def test_each_operation_is_shown_before_one_is_shown_again(vectors: tuple[Vector, ...]) -> None:
+    failed = [failed_at(vector, f"/{number}") for number, vector in enumerate(vectors[:400])]
+    first = [outcome.vector.operation for outcome in telling_first(failed)]
+    operations = list(dict.fromkeys(outcome.vector.operation for outcome in failed))
+    assert len(operations) > 2
+    assert sorted(first[: len(operations)]) == sorted(operations)
+
+
 def test_the_places_of_the_most_failures_are_told(cli: Cli) -> None:
     _, out, _ = cli("run", "--implementation", "python:wrong:loses_content", "--only", "projection", "--failures", "1")
     told = re.search(r"^most of all (\d+) are at\n((?:  .*\n)+)", out, re.MULTILINE)

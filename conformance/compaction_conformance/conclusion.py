@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from compaction_conformance.expectation import NotRun
 from compaction_conformance.golden.sweep_run import shown_outcome
@@ -19,16 +19,23 @@ _INDEX = re.compile("/[0-9]+(?=/|$)")
 
 
 def telling_first(failed: Sequence[Outcome]) -> list[Outcome]:
-    """Every place once before any twice, and of a place every rule once before any twice, by its smallest input."""
+    """Every operation once before any twice, of an operation every place, and of a place every rule, by its smallest
+    input."""
     by_size = sorted(failed, key=lambda outcome: len(outcome.vector.params_text))
     smallest = {outcome.vector.requirement.id: outcome.vector.id for outcome in reversed(by_size)}
     rules_first = sorted(failed, key=lambda outcome: smallest[outcome.vector.requirement.id] != outcome.vector.id)
+    places_first = _in_turn(rules_first, lambda outcome: _place(shown_outcome(outcome)))
+    return _in_turn(places_first, lambda outcome: shown_outcome(outcome).vector.operation)
+
+
+def _in_turn(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> list[Outcome]:
+    """The first one of every group, then the second ones, and so on; in their order otherwise."""
     seen = Counter[str]()
     rounds: list[tuple[int, Outcome]] = []
-    for outcome in rules_first:
-        place = _place(shown_outcome(outcome))
-        seen[place] += 1
-        rounds.append((seen[place], outcome))
+    for outcome in outcomes:
+        own = group(outcome)
+        seen[own] += 1
+        rounds.append((seen[own], outcome))
     return [outcome for _, outcome in sorted(rounds, key=lambda pair: pair[0])]
 
 
