@@ -12,7 +12,7 @@ from compaction_conformance.corpus.cases import Case
 from compaction_conformance.guarded_json import JsonError, parse
 
 RECORDED = "pi-0.87"
-_LIMIT = 4000
+_LIMIT = 4000  # UTF-16 units
 _NAMED_ENDS = ("Provider finish_reason:", "Provider stopped with:", "Unhandled stop reason:", "Response incomplete:")
 _IN_STREAM = {
     "openai-completions": "RSP-30",
@@ -98,7 +98,7 @@ def _of_openai(case: Case, text: str, value: Any) -> str:
         return "RSP-17"
     if not isinstance(error, dict):
         return "RSP-22"
-    if "[truncated " in (case.answers[RECORDED].error_message or "") and len(text) > _LIMIT:
+    if "[truncated " in (case.answers[RECORDED].error_message or "") and _units(text) > _LIMIT:
         return "RSP-23"
     if _member(_member(error, "metadata"), "raw"):
         return "RSP-24"
@@ -137,6 +137,10 @@ def _parsed(text: str) -> Any:
         return parse(text).value
     except JsonError:
         return _NO_JSON
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _member(value: Any, name: str) -> Any:

@@ -164,12 +164,6 @@ REASONS = (
     Reason("usage told", "every answer of a scenario tells its usage", statement=r'message\.get\("usage"\)'),
     Reason(
         "quirk",
-        "which of its readings a QUIRK takes is free (CTL-86)",
-        place=r"check_between_turns$",
-        before=r"^0$|<= 0",
-    ),
-    Reason(
-        "quirk",
         "which of its readings a QUIRK takes is free (HCO-16)",
         place=r"harness\.tokens:(?:of_message|_with_arguments)$",
     ),
