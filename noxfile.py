@@ -17,7 +17,7 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 def tests(session: nox.Session) -> None:
     """The project's own tests and the whole suite against the embedded reference."""
     session.install("-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", "2", *session.posargs)
 
 
 @nox.session

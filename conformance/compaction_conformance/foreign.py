@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 from compaction_conformance.process import MAX_LINE_BYTES
 
 _LONGEST = 86_400.0  # seconds; the clock takes no number whatsoever
-_REPEAT = 1.0  # seconds
-_SOON = 0.001  # seconds
+_REPEAT = 0.05  # seconds; a ring can be swallowed, by the code or by Python
 LOG_BYTES = 8_000
 _MOST_WORDS = 2_000
 
@@ -73,15 +72,13 @@ def bounded(seconds: float, log: Log) -> Iterator[Kept]:
 
     Outside the main thread nothing is done: signals do not arrive there, and the streams are everybody's."""
     if threading.current_thread() is not threading.main_thread():
-        yield Kept(None)
+        yield Kept(None, _Watch())
         return
-    kept, watch = Kept(log), _Watch()
+    watch = _Watch()
+    kept = Kept(log, watch)
     watch.begin(seconds)
     try:
-        try:
-            yield kept
-        finally:
-            watch.over = True
+        yield kept
     finally:
         kept.put_back()
         watch.end()
@@ -92,8 +89,8 @@ def bounded(seconds: float, log: Log) -> Iterator[Kept]:
 class Kept:
     """What foreign code may change of the interpreter, as it was before, and the working directory."""
 
-    def __init__(self, log: Log | None) -> None:
-        self._log = log
+    def __init__(self, log: Log | None, watch: _Watch) -> None:
+        self._log, self._watch = log, watch
         self._streams = sys.stdin, sys.stdout, sys.stderr
         self._depth, self._trace, self._profile = sys.getrecursionlimit(), sys.gettrace(), sys.getprofile()
         self._folder = _folder() if log else None
@@ -104,8 +101,10 @@ class Kept:
             return function(*arguments)
         try:
             sys.stdout = sys.stderr = self._log.stream
+            self._watch.inside = True
             return function(*arguments)
         finally:
+            self._watch.inside = False
             try:
                 if sys.getprofile() is not self._profile:  # which a profile function hears of, and may raise
                     sys.setprofile(self._profile)
@@ -130,10 +129,10 @@ def _folder() -> str | None:
 
 
 class _Watch:
-    """The signals that end foreign code: the clock's, and those of the user."""
+    """The signals that end foreign code: the clock's, which rings nowhere else, and those of the user."""
 
     def __init__(self) -> None:
-        self.over = False
+        self.inside = False
         self._late = self._interrupted = False
         self._before: dict[int, Any] = {}
         self._timer = (0.0, 0.0)
@@ -145,10 +144,11 @@ class _Watch:
             if callable(handler := signal.getsignal(number)):
                 handlers[number] = self._passed_on(handler)
         self._before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        sys.unraisablehook = self._ring_again
+        sys.unraisablehook = self._dropped
         self._timer = signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST), _REPEAT)
 
     def end(self) -> None:
+        self.inside = False
         signal.setitimer(signal.ITIMER_REAL, *self._timer)
         sys.unraisablehook = self._lost
         for number, handler in self._before.items():
@@ -161,15 +161,14 @@ class _Watch:
             raise OutOfTime
 
     def _ring(self, _number: int, _frame: FrameType | None) -> None:
-        if not self.over:
-            self._late = True
+        self._late = True
+        if self.inside:
             raise OutOfTime
 
-    def _ring_again(self, lost: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised in a finalizer or in a callback of its collector."""
-        if lost.exc_type is OutOfTime:
-            signal.setitimer(signal.ITIMER_REAL, _SOON, _REPEAT)
-        else:
+    def _dropped(self, lost: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised in a finalizer or in a callback of its collector, and says so; of a ring, which
+        comes again, nothing need be said."""
+        if lost.exc_type is not OutOfTime:
             self._lost(lost)
 
     def _passed_on(self, handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
