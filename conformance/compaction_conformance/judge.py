@@ -14,6 +14,7 @@ from typing import Any
 
 from compaction_conformance.guarded_json import refuse_constant
 
+TOO_DEEP = "nested too deeply to be compared"
 _PLACEHOLDER = re.compile(r"<(id|time|ms):([0-9]+)>")
 _ISO_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 
@@ -43,7 +44,7 @@ def first_difference(want: Any, got: Any, params: Any = None) -> Difference | No
     try:
         return _Comparison(params).compare(want, got, "")
     except RecursionError:
-        return Difference("", want, got, "nested too deeply to be compared")
+        return Difference("", want, got, TOO_DEEP)
 
 
 def accepted_value(want: Any) -> Any:
