@@ -11,6 +11,7 @@ from compaction_conformance.golden.sweep_run import shown_outcome
 from compaction_conformance.run import FAILED, NOT_RUN, PASSED, UNSUPPORTED, Outcome, RunReport
 from compaction_conformance.schema_words import brief
 from compaction_conformance.spec import Requirement, Spec
+from compaction_conformance.tables import aligned
 
 _WORDS_WIDTH = 1_000  # of what an implementation says in its own words
 _PLACES = 5
@@ -64,7 +65,8 @@ def chapter_table(report: RunReport, spec: Spec, *, declared_only: bool = False)
         if outcomes := by_chapter.get(chapter.slug, []):
             rows.append(_row(chapter.title, outcomes, declared_only))
     rows.append(_row("all", report.outcomes, declared_only))
-    return _aligned(rows)
+    head_line, rule, *lines, last = aligned(rows).split("\n")
+    return "\n".join([head_line, rule, *lines, rule, last])
 
 
 def _row(title: str, outcomes: Sequence[Outcome], declared_only: bool) -> tuple[str, ...]:
@@ -97,13 +99,6 @@ def _percent(passed_of: tuple[int, int]) -> str:
     """Rounded down, so that 100 % means all."""
     passed, count = passed_of
     return f"{passed * 1000 // count / 10:g} %" if count else "–"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-    rule = "─" * max(map(len, lines))
-    return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
 
 def readings_taken(report: RunReport) -> str:

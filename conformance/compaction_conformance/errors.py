@@ -11,7 +11,7 @@ Every exception carries one line that says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import printable, printable_lines
 
 
 class ConformanceError(Exception):
@@ -24,7 +24,7 @@ class ConformanceError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        what = "\n".join(map(printable, self.what.split("\n")))
+        what = printable_lines(self.what)
         head = f"{printable(self.where)}: {what}" if self.where else what
         return f"{head}\n  → {printable(self.remedy)}" if self.remedy else head
 

@@ -65,9 +65,14 @@ def _schema(path: Path) -> Any:
 
 
 def _pattern(checker: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """As ECMAScript reads it: `$` is the end of a text, and not a line feed before it. Our patterns have it last."""
-    if checker.is_type(value, "string") and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+    if checker.is_type(value, "string") and not _regex(pattern).search(value):
         yield ValidationError("does not match")
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    """As ECMAScript reads it: `$` is the end of a text, and not a line feed before it. Our patterns have it last."""
+    return re.compile(re.sub(r"\$$", r"\\Z", pattern))
 
 
 _Validator: type[Draft202012Validator] = validators.extend(  # type: ignore[no-untyped-call]
@@ -83,12 +88,17 @@ def validator(name: str) -> Draft202012Validator:
 
 def first_error(name: str, value: Any) -> SchemaError | None:
     """What is most wrong with the value, or None."""
-    checker = validator(name)
     try:
-        error = best_match(islice(checker.iter_errors(value), _WEIGHED))
+        return error_of(validator(name), value)
     except Unresolvable as problem:
         what = f"the schema {name} refers to {problem.ref}, which is not there"
         raise InvalidInput(what, remedy=_REINSTALL) from None
+
+
+def error_of(checker: Draft202012Validator, value: Any) -> SchemaError | None:
+    """The same by a validator."""
+    try:
+        error = best_match(islice(checker.iter_errors(value), _WEIGHED))
     except RecursionError:
         return SchemaError("", "is nested too deeply to be checked", _id(checker))
     except ValueError:  # Python refuses to print integers of many thousand digits
@@ -133,4 +143,4 @@ def _resources(schemas: Iterable[Any]) -> list[tuple[str, Resource[Any]]]:
 
 
 def _id(checker: Draft202012Validator) -> str:
-    return str(checker.schema["$id"]) if isinstance(checker.schema, dict) else ""
+    return str(checker.schema.get("$id", "")) if isinstance(checker.schema, dict) else ""

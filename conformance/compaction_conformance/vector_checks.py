@@ -178,10 +178,15 @@ def _remedy(path: Path, data: Any, pointer: str) -> str:
     """The oracle can fill in what a new vector lacks; what is not held against it has evidence of its own."""
     parts = pointer.split("/")
     raw = data["vectors"][int(parts[2])] if len(parts) == 3 and parts[1] == "vectors" else {}
-    if isinstance(raw, dict) and raw and not {"expect", "evidence"} <= raw.keys():
+    if raw and is_unfilled(raw):
         command = f"compaction-conformance attest --fill {shlex.quote(str(path))}"
         return f"let the oracle fill it: `{command}`; of advice (SHOULD), write what it rests on"
     return "see fixtures/README.md for the shape of a vector file"
+
+
+def is_unfilled(raw: Any) -> bool:
+    """Whether a vector lacks what the oracle can fill in."""
+    return isinstance(raw, dict) and not {"expect", "evidence"} <= raw.keys()
 
 
 def _vector_name(data: Any, pointer: str) -> str:

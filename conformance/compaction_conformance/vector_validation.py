@@ -18,7 +18,7 @@ from compaction_conformance.json_files import read_text
 from compaction_conformance.paths import spec_dir, vector_files
 from compaction_conformance.schema_words import kind_of, shown
 from compaction_conformance.spec import Spec, load_spec
-from compaction_conformance.vector_checks import Asked, Flaw, all_flaws, reading_flaws, twin_flaws
+from compaction_conformance.vector_checks import Asked, Flaw, all_flaws, is_unfilled, reading_flaws, twin_flaws
 
 _ID_MEMBER = re.compile(r'"id":\s*"([^"\\]*)"')
 _NOTHING = object()
@@ -96,17 +96,12 @@ def _check(value: dict[str, Any], places: dict[str, list[int]], folder: Path, fi
 def _check_vector(vector: Any, pointer: str, line: int | None, findings: Findings) -> bool:
     """Whether the vector is sound, for all that shows without others."""
     if error := schemas.first_error("vector", vector):
-        code = "unfilled" if _is_unfilled(vector, error.pointer) else "vector"
+        code = "unfilled" if not error.pointer and is_unfilled(vector) else "vector"
         findings.add(code, error.message, line, pointer=pointer + error.pointer)
         return False
     flaws = tuple(all_flaws(vector, _spec()))
     _report(flaws, pointer, line, findings)
     return not flaws
-
-
-def _is_unfilled(vector: Any, pointer: str) -> bool:
-    """Whether it lacks what the oracle can fill in."""
-    return not pointer and isinstance(vector, dict) and not {"expect", "evidence"} <= vector.keys()
 
 
 def _report(flaws: Iterable[Flaw], pointer: str, line: int | None, findings: Findings) -> None:

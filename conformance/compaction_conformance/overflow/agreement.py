@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import tee
 from random import Random
 
 from compaction_conformance.compare import check_declared, reply_difference
@@ -63,12 +64,9 @@ def disagreements(first: Implementation, second: Implementation, count: int, see
 
     Raises `InvalidInput` when one of them does not declare `overflow/is_overflow`."""
     check_declared({"A": first, "B": second}, ["overflow/is_overflow"])
-
-    def requests() -> Iterator[Request]:
-        return (Request("overflow/is_overflow", _params(*pair)) for pair in generated_texts(count, seed))
-
-    answers = first.answers(requests()), second.answers(requests())
-    both = zip(generated_texts(count, seed), *answers, strict=True)
+    pairs, for_first, for_second = tee(generated_texts(count, seed), 3)  # apart as far as is asked ahead
+    answers = first.answers(map(_request, for_first)), second.answers(map(_request, for_second))
+    both = zip(pairs, *answers, strict=True)
     texts, overflows = 0, 0
     splits: list[Split] = []
     for (text, provider), mine, theirs in both:
@@ -82,11 +80,12 @@ def disagreements(first: Implementation, second: Implementation, count: int, see
     return Agreement(texts, overflows, tuple(splits))
 
 
-def _params(text: str, provider: str) -> str:
+def _request(pair: tuple[str, str]) -> Request:
+    text, provider = pair
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0}
     about = {"api": "openai-completions", "provider": provider, "model": "m", "usage": usage}
     message = {"role": "assistant", "content": [], **about, "stopReason": "error", "errorMessage": text, "timestamp": 0}
-    return json.dumps({"message": message})
+    return Request("overflow/is_overflow", json.dumps({"message": message}))
 
 
 def _changed(text: str, random: Random, seeds: Sequence[str]) -> str:

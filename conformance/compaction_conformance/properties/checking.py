@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from compaction_conformance.paths import spec_dir
 from compaction_conformance.properties.base import Ask, Property, Violation
-from compaction_conformance.schema_words import printable
+from compaction_conformance.schema_words import brief, printable
 from compaction_conformance.spec import load_spec
 from compaction_conformance.terminal import place, shown_apart
 
@@ -64,8 +64,7 @@ def _told(each: Property, violation: Violation, example: Any) -> str:
 
 def _as_json(example: Any) -> str:
     """The example as JSON, its parts by name; cut where it is long."""
-    text = json.dumps(example, ensure_ascii=False, default=_members)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return brief(json.dumps(example, ensure_ascii=False, default=_members), _SHOWN)
 
 
 def _members(value: Any) -> Any:
